@@ -1,0 +1,242 @@
+package leasehold
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The sentinels, for errors.Is. Every error of a Store and a Manager is an
+// *Error that matches exactly one of them.
+var (
+	// ErrHeld is normal competition: somebody else holds the resource.
+	ErrHeld = errors.New("held by another")
+	// ErrLost is terminal: the lease has ended or may no longer be renewed.
+	ErrLost = errors.New("lease lost")
+	// ErrNotFound means that no lease is known by this id.
+	ErrNotFound = errors.New("lease not found")
+	// ErrForbidden means that the caller may not do this.
+	ErrForbidden = errors.New("forbidden")
+	// ErrInvalid means that the request breaks a rule; nothing was changed.
+	ErrInvalid = errors.New("invalid argument")
+	// ErrUnsupported means that the store lacks the power that was asked for.
+	ErrUnsupported = errors.New("unsupported")
+	// ErrTimeout means that a wait ended without a grant.
+	ErrTimeout = errors.New("wait ended")
+	// ErrUnavailable means that the store did not do it and may later.
+	ErrUnavailable = errors.New("store unavailable")
+	// ErrUnknown means that the answer was lost: it may have happened.
+	ErrUnknown = errors.New("outcome unknown")
+)
+
+// Reason is the stable name of one case of refusal or failure. The JSON door
+// sends it as "code".
+type Reason string
+
+// The reasons, grouped by the sentinel they match.
+const (
+	ReasonHeld     Reason = "lease_held"       // ErrHeld
+	ReasonBreaking Reason = "lease_breaking"   // ErrHeld
+	ReasonDeadlock Reason = "deadlock"         // ErrHeld
+	ReasonIDInUse  Reason = "lease_id_in_use"  // ErrHeld: the proposed id is live elsewhere
+	ReasonMissing  Reason = "lease_id_missing" // ErrHeld: a guarded write without the id
+
+	ReasonExpired     Reason = "lease_expired"         // ErrLost
+	ReasonReleased    Reason = "lease_released"        // ErrLost
+	ReasonBroken      Reason = "lease_broken"          // ErrLost
+	ReasonMaxRenewals Reason = "max_renewals_exceeded" // ErrLost
+
+	ReasonNotFound      Reason = "lease_not_found"   // ErrNotFound
+	ReasonIDMismatch    Reason = "lease_id_mismatch" // ErrNotFound: a guarded access with a foreign id
+	ReasonNotPresent    Reason = "lease_not_present" // ErrNotFound: a guarded access with an id where no lease is
+	ReasonTokenMismatch Reason = "token_mismatch"    // ErrNotFound: the id is right, the token is of another grant
+
+	ReasonForbidden       Reason = "forbidden"       // ErrForbidden
+	ReasonUnauthenticated Reason = "unauthenticated" // ErrForbidden
+	ReasonHolderMismatch  Reason = "holder_mismatch" // ErrForbidden
+
+	ReasonInvalid Reason = "invalid_argument" // ErrInvalid
+
+	ReasonUnsupported      Reason = "unsupported"       // ErrUnsupported
+	ReasonBlockingDisabled Reason = "blocking_disabled" // ErrUnsupported: the queue is switched off
+
+	ReasonTimeout    Reason = "acquire_timeout" // ErrTimeout
+	ReasonSuperseded Reason = "superseded"      // ErrTimeout: another request took this waiter's place
+	ReasonCancelled  Reason = "wait_cancelled"  // ErrTimeout: the caller's context ended the wait
+
+	ReasonUnavailable Reason = "store_unavailable" // ErrUnavailable
+	ReasonRateLimited Reason = "rate_limited"      // ErrUnavailable
+	ReasonUnknown     Reason = "store_timeout"     // ErrUnknown
+)
+
+var sentinels = map[Reason]error{
+	ReasonHeld: ErrHeld, ReasonBreaking: ErrHeld, ReasonDeadlock: ErrHeld,
+	ReasonIDInUse: ErrHeld, ReasonMissing: ErrHeld,
+
+	ReasonExpired: ErrLost, ReasonReleased: ErrLost, ReasonBroken: ErrLost, ReasonMaxRenewals: ErrLost,
+
+	ReasonNotFound: ErrNotFound, ReasonIDMismatch: ErrNotFound,
+	ReasonNotPresent: ErrNotFound, ReasonTokenMismatch: ErrNotFound,
+
+	ReasonForbidden: ErrForbidden, ReasonUnauthenticated: ErrForbidden, ReasonHolderMismatch: ErrForbidden,
+
+	ReasonInvalid: ErrInvalid,
+
+	ReasonUnsupported: ErrUnsupported, ReasonBlockingDisabled: ErrUnsupported,
+
+	ReasonTimeout: ErrTimeout, ReasonSuperseded: ErrTimeout, ReasonCancelled: ErrTimeout,
+
+	ReasonUnavailable: ErrUnavailable, ReasonRateLimited: ErrUnavailable,
+
+	ReasonUnknown: ErrUnknown,
+}
+
+// Sentinel returns the sentinel that the reason matches. A reason this program
+// does not know, from a newer server, matches ErrUnknown.
+func (r Reason) Sentinel() error {
+	if s, ok := sentinels[r]; ok {
+		return s
+	}
+	return ErrUnknown
+}
+
+// Error is the one error type of stores and Manager.
+type Error struct {
+	Reason   Reason
+	Op       string // "acquire", "renew", …
+	Resource string
+	Store    string // the store's kind, such as "sqlite"
+
+	// Field and Problem explain ErrInvalid: which value, what is wrong with it
+	// and what would be right.
+	Field, Problem string
+
+	// Current is the lease in the way, without its id.
+	Current *Lease
+	// Waiting is how many waiters stand in the queue.
+	Waiting int
+	// RetryAfter is when asking again may be worth it; zero where unknown.
+	RetryAfter time.Duration
+	// Remaining is what is left of a break period.
+	Remaining time.Duration
+	// Waited is how long a wait lasted.
+	Waited time.Duration
+
+	// Cause is the error underneath, if any.
+	Cause error
+}
+
+// Error says what happened, who is in the way until when, and what to do next.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Op != "" {
+		b.WriteString(e.Op)
+		if e.Resource != "" {
+			fmt.Fprintf(&b, " %q", clip(e.Resource))
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(e.explain())
+	if e.Cause != nil {
+		fmt.Fprintf(&b, ": %v", e.Cause)
+	}
+	return b.String()
+}
+
+func (e *Error) explain() string {
+	switch e.Reason {
+	case ReasonHeld:
+		return e.heldBy("held") + e.queue()
+	case ReasonBreaking:
+		if e.Current == nil {
+			return fmt.Sprintf("the lease is being broken and ends in %v", round(e.Remaining))
+		}
+		return e.heldBy("being broken, still held") + e.queue()
+	case ReasonIDInUse:
+		return "the proposed lease id is live on another resource; propose a new one"
+	case ReasonMissing:
+		return e.heldBy("held") + "; show its lease id to write"
+	case ReasonExpired:
+		return "the lease has expired; acquire a new one with a new lease id"
+	case ReasonReleased:
+		return "the lease was released; acquire a new one with a new lease id"
+	case ReasonBroken:
+		return "the lease was broken; acquire a new one with a new lease id"
+	case ReasonMaxRenewals:
+		return "the lease has used up its renewals; let it go and acquire a new one"
+	case ReasonNotFound:
+		return "no lease is known by this id"
+	case ReasonTokenMismatch:
+		return "the token sent is of another grant"
+	case ReasonHolderMismatch:
+		return "the holder sent does not hold this lease"
+	case ReasonInvalid:
+		return e.Field + " " + e.Problem
+	case ReasonUnsupported:
+		return strings.TrimSpace(e.Store + " store cannot do this")
+	case ReasonTimeout:
+		return fmt.Sprintf("still held by another after waiting %v", round(e.Waited)) + e.queue()
+	case ReasonUnavailable:
+		return "the store is unavailable; nothing was changed, try again later"
+	case ReasonUnknown:
+		return "the answer was lost; it may have happened, so ask again with the same lease id"
+	}
+	return string(e.Reason)
+}
+
+func (e *Error) heldBy(how string) string {
+	if e.Current == nil {
+		return how + " by another"
+	}
+	s := fmt.Sprintf("%s by %q (token %d)", how, clip(e.Current.Holder), e.Current.Token)
+	if e.Current.Remaining == Infinite {
+		return s + " without an end"
+	}
+	return s + fmt.Sprintf(" for another %v", round(e.Current.Remaining))
+}
+
+func (e *Error) queue() string {
+	if e.Waiting == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d waiting", e.Waiting)
+}
+
+// Is makes errors.Is work with the sentinels.
+func (e *Error) Is(target error) bool { return target == e.Reason.Sentinel() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// ReasonOf returns the Reason of the first *Error in err's tree, or "" if
+// there is none.
+func ReasonOf(err error) Reason {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return ""
+}
+
+// invalid makes the error for a value outside the rules.
+func invalid(field, format string, args ...any) *Error {
+	return &Error{Reason: ReasonInvalid, Field: field, Problem: fmt.Sprintf(format, args...)}
+}
+
+// round keeps durations readable: nobody needs nanoseconds of a lease.
+func round(d time.Duration) time.Duration {
+	if d >= time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// clip keeps hostile or huge values out of messages.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

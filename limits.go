@@ -1,0 +1,252 @@
+package leasehold
+
+import (
+	"math"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The limits. A value outside them is refused with ErrInvalid before anything
+// happens. A store may be narrower, never wider.
+const (
+	MaxResource      = 1024 // bytes
+	MaxHolder        = 256  // bytes
+	MaxWhy           = 1024 // bytes
+	MinTTL           = time.Second
+	MaxTTL           = 24 * time.Hour
+	MaxMetadataPairs = 64
+	MaxMetadataKey   = 128  // bytes
+	MaxMetadataValue = 1024 // bytes
+	MaxMetadataSize  = 8192 // bytes, all keys and values together
+	MaxMaxRenewals   = 1_000_000
+	MaxPriority      = 100 // and -100
+	MaxTimeout       = 24 * time.Hour
+	MaxBreakPeriod   = 60 * time.Second
+	DefaultPage      = 100
+	MaxPage          = 1000
+)
+
+// Validate checks the request against the limits.
+func (r AcquireRequest) Validate() error {
+	return firstError(
+		CheckResource(r.Resource),
+		CheckHolder(r.Holder),
+		checkTTL(r.TTL),
+		CheckMetadata(r.Metadata),
+		checkMaxRenewals(r.MaxRenewals),
+		checkPriority(r.Priority),
+		checkTimeout(r.Timeout),
+	)
+}
+
+// Validate checks the request against the limits.
+func (r RenewRequest) Validate() error {
+	return firstError(checkID("lease_id", r.ID), checkTTL(r.TTL), checkMatch(r.Resource, r.Holder, r.Token))
+}
+
+// Validate checks the request against the limits.
+func (r ReleaseRequest) Validate() error {
+	return firstError(checkID("lease_id", r.ID), checkMatch(r.Resource, r.Holder, r.Token), checkWhy(r.Why))
+}
+
+// Validate checks the request against the limits.
+func (r ChangeRequest) Validate() error {
+	return firstError(checkID("lease_id", r.ID), checkID("proposed_lease_id", r.Proposed), checkMatch(r.Resource, r.Holder, r.Token))
+}
+
+// Validate checks the request against the limits.
+func (r TransferRequest) Validate() error {
+	err := CheckHolder(r.To)
+	if e, ok := err.(*Error); ok {
+		e.Field = "to_holder"
+	}
+	return firstError(checkID("lease_id", r.ID), err, CheckMetadata(r.Metadata), checkMatch(r.Resource, r.Holder, r.Token))
+}
+
+// Validate checks the request against the limits.
+func (r BreakRequest) Validate() error {
+	if r.Period != nil && (*r.Period < 0 || *r.Period > MaxBreakPeriod) {
+		return invalid("break_period_seconds", "is %v; want 0 s to %v", *r.Period, MaxBreakPeriod)
+	}
+	return firstError(CheckResource(r.Resource), checkWhy(r.Why))
+}
+
+// Validate checks the request against the limits. Filters obey the same rules
+// as the values they are compared with.
+func (r ListRequest) Validate() error {
+	for _, s := range r.States {
+		if s > Broken {
+			return invalid("status", "%v is no state", s)
+		}
+	}
+	return firstError(checkFilters(r.Resource, r.Prefix, r.Holder), CheckMetadata(r.Metadata), checkLimit(r.Limit))
+}
+
+// Validate checks the request against the limits.
+func (r HistoryRequest) Validate() error {
+	if r.Kind != "" && !kinds[r.Kind] {
+		return invalid("event", "%q is no event; want acquired, renewed, released, expired, breaking, broken, changed, transferred, force_released, failed, purged or configured", clip(string(r.Kind)))
+	}
+	return firstError(checkFilters(r.Resource, r.Prefix, r.Holder), checkLimit(r.Limit))
+}
+
+// CheckResource checks the name of a resource.
+func CheckResource(name string) error { return checkName("resource", name, MaxResource) }
+
+// CheckHolder checks the name of a holder.
+func CheckHolder(name string) error { return checkName("holder", name, MaxHolder) }
+
+// CheckMetadata checks keys, values and their number and size.
+func CheckMetadata(m map[string]string) error {
+	if len(m) > MaxMetadataPairs {
+		return invalid("metadata", "has %d pairs; the limit is %d", len(m), MaxMetadataPairs)
+	}
+	size := 0
+	for k, v := range m {
+		if err := checkPair(k, v); err != nil {
+			return err
+		}
+		size += len(k) + len(v)
+	}
+	if size > MaxMetadataSize {
+		return invalid("metadata", "has %d bytes of keys and values; the limit is %d", size, MaxMetadataSize)
+	}
+	return nil
+}
+
+func checkPair(k, v string) error {
+	switch {
+	case k == "" || len(k) > MaxMetadataKey:
+		return invalid("metadata", "has a key of %d bytes; want 1 to %d", len(k), MaxMetadataKey)
+	case strings.ContainsFunc(k, notKeyRune):
+		return invalid("metadata", "has the key %q; want only A-Z a-z 0-9 _ . -", clip(k))
+	case len(v) > MaxMetadataValue:
+		return invalid("metadata", "has a value of %d bytes under %q; the limit is %d", len(v), k, MaxMetadataValue)
+	case !utf8.ValidString(v):
+		return invalid("metadata", "has a value under %q that is not valid UTF-8", k)
+	}
+	return nil
+}
+
+func notKeyRune(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '.' || r == '-')
+}
+
+func checkName(field, name string, most int) error {
+	switch {
+	case name == "":
+		return invalid(field, "is empty; want 1 to %d bytes", most)
+	case len(name) > most:
+		return invalid(field, "has %d bytes; the limit is %d", len(name), most)
+	}
+	return checkText(field, name)
+}
+
+func checkText(field, s string) error {
+	if !utf8.ValidString(s) {
+		return invalid(field, "is not valid UTF-8")
+	}
+	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 {
+		return invalid(field, "has a control character at byte %d", i)
+	}
+	return nil
+}
+
+func checkID(field string, id ID) error {
+	if id.IsZero() {
+		return invalid(field, "is missing")
+	}
+	return nil
+}
+
+func checkTTL(ttl time.Duration) error {
+	if ttl == 0 || ttl == Infinite || ttl >= MinTTL && ttl <= MaxTTL {
+		return nil
+	}
+	return invalid("ttl_seconds", "is %v; want %v to %v, or -1 for no end", ttl.Seconds(), MinTTL.Seconds(), MaxTTL.Seconds())
+}
+
+func checkMaxRenewals(n *int) error {
+	if n == nil || *n >= Unlimited && *n <= MaxMaxRenewals {
+		return nil
+	}
+	return invalid("max_renewals", "is %d; want 0 to %d, or -1 for no limit", *n, MaxMaxRenewals)
+}
+
+func checkPriority(p int) error {
+	if p < -MaxPriority || p > MaxPriority {
+		return invalid("priority", "is %d; want %d to %d", p, -MaxPriority, MaxPriority)
+	}
+	return nil
+}
+
+func checkTimeout(d time.Duration) error {
+	if d == NoTimeout || d >= 0 && d <= MaxTimeout {
+		return nil
+	}
+	return invalid("timeout_ms", "is %d; want 0 to %d", d.Milliseconds(), MaxTimeout.Milliseconds())
+}
+
+// checkMatch checks the optional parts that must match a lease.
+func checkMatch(resource, holder string, token uint64) error {
+	if resource != "" {
+		if err := CheckResource(resource); err != nil {
+			return err
+		}
+	}
+	if holder != "" {
+		if err := CheckHolder(holder); err != nil {
+			return err
+		}
+	}
+	if token > MaxToken {
+		return invalid("token", "is %d; tokens are below 2^53", token)
+	}
+	return nil
+}
+
+func checkWhy(why string) error {
+	if len(why) > MaxWhy {
+		return invalid("reason", "has %d bytes; the limit is %d", len(why), MaxWhy)
+	}
+	return checkText("reason", why)
+}
+
+func checkFilters(resource, prefix, holder string) error {
+	if len(prefix) > MaxResource {
+		return invalid("prefix", "has %d bytes; the limit is %d", len(prefix), MaxResource)
+	}
+	return firstError(checkText("prefix", prefix), checkMatch(resource, holder, 0))
+}
+
+func checkLimit(n int) error {
+	if n < 0 || n > MaxPage {
+		return invalid("limit", "is %d; want 1 to %d", n, MaxPage)
+	}
+	return nil
+}
+
+// firstError returns the first error that is one. The checks are cheap, so
+// running them all is no loss.
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TTLSeconds converts seconds from a door, fractions and -1 allowed, to a TTL
+// in whole milliseconds. Numbers that no duration can hold are ErrInvalid.
+func TTLSeconds(s float64) (time.Duration, error) {
+	if s == -1 {
+		return Infinite, nil
+	}
+	if math.IsNaN(s) || s < MinTTL.Seconds() || s > MaxTTL.Seconds() {
+		return 0, invalid("ttl_seconds", "is %v; want %v to %v, or -1 for no end", s, MinTTL.Seconds(), MaxTTL.Seconds())
+	}
+	return time.Duration(math.Floor(s*1000)) * time.Millisecond, nil
+}

@@ -1,0 +1,128 @@
+// Package machine is the lease state machine: the rules of every store and
+// every door, written once.
+//
+// It is pure. Functions take the row as it stands, the request and the time,
+// and answer the next row, what to write into the history, and a Reason where
+// the answer is no. They do no I/O, read no clock and draw no random numbers,
+// so a store can run them inside whatever atomic step it has: a lock, a
+// transaction, a compare-and-swap that it may have to repeat.
+//
+// Two dialects are spoken: Standard, of the JSON door and the Go library, and
+// Azure, of the Azure Blob door. Where they differ the difference is a named
+// field of Policy.
+package machine
+
+import (
+	"math"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+// Time is nanoseconds on the store's own clock, the only one that judges. Its
+// origin is the store's business.
+type Time int64
+
+// Never is the end of an infinite lease.
+const Never Time = math.MaxInt64
+
+// Instant is one reading of a store's clocks. Clock judges; Wall, in Unix
+// milliseconds, only informs people.
+type Instant struct {
+	Clock Time
+	Wall  int64
+}
+
+// WallTime returns Wall as a time.
+func (i Instant) WallTime() time.Time { return time.UnixMilli(i.Wall).UTC() }
+
+// after returns the moment d from now, or Never.
+func (i Instant) after(d time.Duration) Time {
+	if d == leasehold.Infinite {
+		return Never
+	}
+	return i.Clock + Time(d)
+}
+
+// Row is all that is remembered about a resource: its current lease, or its
+// last one until the next grant. The zero Row with a Resource is available.
+type Row struct {
+	Resource string
+	Holder   string
+	ID       leasehold.ID
+	Token    uint64
+	State    leasehold.State // as last written; At judges it
+	TTL      time.Duration
+	Ends     Time // when the lease ends, or ended
+	Acquired int64
+	Renewed  int64 // wall clocks, in Unix milliseconds
+
+	Renewals    int32
+	MaxRenewals int32
+	Metadata    map[string]string
+
+	// Former is the id before the last change or transfer, so that a caller
+	// who lost the answer can repeat the call.
+	Former leasehold.ID
+	// Handed says that Former ended by a transfer and counts as released.
+	Handed bool
+
+	// Scoped says that the id is known only together with the resource, as
+	// Azure has it. Otherwise ids are unique in the store.
+	Scoped bool
+}
+
+// At returns the row as it stands at now: a lease past its end is Expired or
+// Broken, whether or not anybody wrote that down.
+func (r Row) At(now Instant) Row {
+	if now.Clock < r.Ends {
+		return r
+	}
+	switch r.State {
+	case leasehold.Active:
+		r.State = leasehold.Expired
+	case leasehold.Breaking:
+		r.State = leasehold.Broken
+	}
+	return r
+}
+
+// Remaining returns how long the lease still has: Infinite without an end,
+// zero once it has ended.
+func (r Row) Remaining(now Instant) time.Duration {
+	switch r = r.At(now); {
+	case !r.State.Locked():
+		return 0
+	case r.Ends == Never:
+		return leasehold.Infinite
+	}
+	return time.Duration(r.Ends - now.Clock)
+}
+
+// Lease tells about the row's lease at now, without its id.
+func (r Row) Lease(now Instant) leasehold.Lease {
+	l := leasehold.Lease{
+		Resource:    r.Resource,
+		Holder:      r.Holder,
+		Token:       r.Token,
+		State:       r.At(now).State,
+		TTL:         r.TTL,
+		Remaining:   r.Remaining(now),
+		AcquiredAt:  time.UnixMilli(r.Acquired).UTC(),
+		RenewedAt:   time.UnixMilli(r.Renewed).UTC(),
+		Renewals:    int(r.Renewals),
+		MaxRenewals: int(r.MaxRenewals),
+		Metadata:    r.Metadata,
+	}
+	if r.Ends != Never {
+		l.ExpiresAt = now.WallTime().Add(time.Duration(r.Ends - now.Clock))
+	}
+	return l
+}
+
+// Owned is Lease with the id: for answers to the lease's owner only.
+func (r Row) Owned(now Instant) leasehold.Lease {
+	l := r.Lease(now)
+	l.ID = r.ID
+	return l
+}

@@ -1,0 +1,106 @@
+package leasehold
+
+import "math"
+
+// Setting is one run-time setting: what it means, what it may be, what it is.
+type Setting struct {
+	Key             string
+	Value           any // int64 or bool
+	Default         any // of the same type
+	Min, Max        int64
+	Description     string
+	RequiresRestart bool
+}
+
+// Type returns "integer" or "boolean".
+func (s Setting) Type() string {
+	if _, ok := s.Default.(bool); ok {
+		return "boolean"
+	}
+	return "integer"
+}
+
+// The keys of the run-time settings.
+const (
+	SettingDefaultTTL       = "default_ttl_seconds"
+	SettingMaxRenewals      = "max_renewals"
+	SettingAcquireTimeout   = "acquisition_timeout_ms"
+	SettingCleanupInterval  = "cleanup_interval_seconds"
+	SettingAutoExpire       = "auto_expire_enabled"
+	SettingBlocking         = "blocking_mode_enabled"
+	SettingKeepHistory      = "keep_history"
+	SettingHistoryRenewals  = "history_renewals"
+	SettingHistoryRetention = "history_retention_days"
+	SettingHistoryMaxRows   = "history_max_rows"
+)
+
+// DefaultSettings returns every setting at its default, ordered by key.
+func DefaultSettings() []Setting {
+	settings := []Setting{
+		{Key: SettingAcquireTimeout, Default: int64(30_000), Min: 0, Max: MaxTimeout.Milliseconds(),
+			Description: "how long a wait lasts when the request does not say; 0 does not wait"},
+		{Key: SettingAutoExpire, Default: true,
+			Description: "whether expiries are written down as they fall due; expiry itself never depends on it"},
+		{Key: SettingBlocking, Default: true,
+			Description: "whether requests may wait in a queue"},
+		{Key: SettingCleanupInterval, Default: int64(300), Min: 1, Max: 86_400,
+			Description: "how often the background sweep tidies"},
+		{Key: SettingDefaultTTL, Default: int64(300), Min: int64(MinTTL.Seconds()), Max: int64(MaxTTL.Seconds()),
+			Description: "the ttl of a lease when the request does not say"},
+		{Key: SettingHistoryMaxRows, Default: int64(1_000_000), Min: 0, Max: 1_000_000_000,
+			Description: "how many history records are kept; the oldest go first"},
+		{Key: SettingHistoryRenewals, Default: true,
+			Description: "whether renewals leave history records"},
+		{Key: SettingHistoryRetention, Default: int64(30), Min: 0, Max: 36_500,
+			Description: "how many days history records are kept"},
+		{Key: SettingKeepHistory, Default: true,
+			Description: "whether history records are kept at all"},
+		{Key: SettingMaxRenewals, Default: int64(Unlimited), Min: Unlimited, Max: MaxMaxRenewals,
+			Description: "the renewal limit of a lease when the request does not say; -1 is none"},
+	}
+	for i := range settings {
+		settings[i].Value = settings[i].Default
+	}
+	return settings
+}
+
+// With returns the setting with another value, or ErrInvalid. Any integer type
+// will do, and so will a float64 without a fraction, as JSON numbers come.
+func (s Setting) With(value any) (Setting, error) {
+	if _, ok := s.Default.(bool); ok {
+		b, ok := value.(bool)
+		if !ok {
+			return s, invalid(s.Key, "wants true or false")
+		}
+		s.Value = b
+		return s, nil
+	}
+	n, ok := wholeNumber(value)
+	if !ok {
+		return s, invalid(s.Key, "wants a whole number from %d to %d", s.Min, s.Max)
+	}
+	if n < s.Min || n > s.Max {
+		return s, invalid(s.Key, "is %d; want %d to %d", n, s.Min, s.Max)
+	}
+	s.Value = n
+	return s, nil
+}
+
+func wholeNumber(value any) (int64, bool) {
+	switch v := value.(type) {
+	case int:
+		return int64(v), true
+	case int32:
+		return int64(v), true
+	case int64:
+		return v, true
+	case float64:
+		return int64(v), v == math.Trunc(v) && math.Abs(v) < 1<<53
+	}
+	return 0, false
+}
+
+// UnknownSetting is the error for a key that is no setting.
+func UnknownSetting(key string) error {
+	return invalid("key", "%q is no setting; Settings lists them", clip(key))
+}

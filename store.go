@@ -1,0 +1,297 @@
+package leasehold
+
+import (
+	"context"
+	"time"
+)
+
+// Store is what a driver implements: exclusive, time-bound, fenced leases on
+// named resources. Users hold a Manager; only drivers, doors and wrappers meet
+// a Store.
+//
+// The contract, which package storetest checks line by line:
+//
+//   - Exclusion. Between the grant of a lease and its end no other lease on the
+//     same resource is granted, whatever the number of callers and processes.
+//   - Time. Only the store's own clock judges. A lease is never reported or
+//     honoured as active after its end, whether or not anything cleaned up; an
+//     ended lease never blocks an acquire.
+//   - Tokens. Every grant has a token larger than every earlier token of that
+//     resource, across release, expiry, purge, restart, crash and restore.
+//   - Identity. Renew, Release, Change and Transfer act on exactly the lease
+//     whose id is shown. A wrong id changes nothing, and neither does a Holder
+//     or Token that was sent and does not match.
+//   - Durability. An answer, be it a grant, a refusal or a read, is given only
+//     when everything it tells of would survive a crash of the store.
+//   - Errors. Every error is an *Error whose Reason names the case; see the
+//     table at Reason. A request that breaks a limit (see Limits) is refused
+//     with ErrInvalid and changes nothing.
+//   - Context. A call ends soon after its context does. If the outcome is then
+//     open, the error is ErrUnknown and wraps the context's cause; a grant that
+//     nobody received and that had no proposed id is given back by the store.
+//   - Secrets. No answer carries an ID except to the caller that showed or
+//     proposed it, or whose grant it is.
+//
+// All methods may be called concurrently. Further powers are optional
+// interfaces of one method, found by type assertion; a wrapper that cannot know
+// in advance implements them all and answers ErrUnsupported, which every caller
+// treats like a missing method.
+type Store interface {
+	// Acquire tries once. Success is a new lease, or the one already held if
+	// the proposed ID and the Holder are its own (Grant.Idempotent). Otherwise
+	// the error is ErrHeld with Current set.
+	Acquire(ctx context.Context, r AcquireRequest) (Grant, error)
+
+	// Renew restarts the ttl of an active lease, and never revives an ended
+	// one. The new end is counted from now, never from an earlier end.
+	Renew(ctx context.Context, r RenewRequest) (Lease, error)
+
+	// Release ends an active or breaking lease at once. With waiters, the
+	// release and the next grant are one atomic step. The answer is the lease
+	// as it ended.
+	Release(ctx context.Context, r ReleaseRequest) (Lease, error)
+
+	// Status tells about one resource. A resource that was never leased is not
+	// an error: it is available.
+	Status(ctx context.Context, resource string) (Status, error)
+
+	// Close ends background work and lets go of what the store opened itself,
+	// never of a client that was handed to it. Waiters get ErrUnavailable.
+	Close() error
+}
+
+// AcquireRequest asks for a lease.
+type AcquireRequest struct {
+	Resource string
+	Holder   string
+
+	// ID proposes the lease's id, which makes the request safe to repeat after
+	// a lost answer. Zero: the store makes one.
+	ID ID
+
+	// TTL is the length of the lease, or Infinite. Zero: the store's default
+	// (setting default_ttl_seconds). It is cut to whole milliseconds.
+	TTL time.Duration
+
+	// MaxRenewals limits renewals; Unlimited lifts the limit. Nil: the store's
+	// default (setting max_renewals).
+	MaxRenewals *int
+
+	Metadata map[string]string
+
+	// Priority and Timeout matter to Wait only. Higher priorities are served
+	// first; within one it is first come, first served.
+	Priority int
+
+	// Timeout ends the wait. Zero: the store's default (setting
+	// acquisition_timeout_ms). NoTimeout: only the context ends it.
+	Timeout time.Duration
+}
+
+// NoTimeout makes Wait wait until its context ends.
+const NoTimeout time.Duration = -1
+
+// RenewRequest asks to restart the ttl of an active lease.
+type RenewRequest struct {
+	ID ID
+
+	// Resource is the lease's resource. It may be left empty only where the
+	// store is a Finder.
+	Resource string
+
+	// TTL replaces the lease's ttl. Zero keeps it.
+	TTL time.Duration
+
+	// Holder and Token, where sent, must match the lease.
+	Holder string
+	Token  uint64
+}
+
+// ReleaseRequest asks to end a lease.
+type ReleaseRequest struct {
+	ID       ID
+	Resource string // as in RenewRequest
+	Holder   string // where sent, must match
+	Token    uint64 // where sent, must match
+
+	// Why goes into the history record's reason.
+	Why string
+}
+
+// Status is what is known about one resource.
+type Status struct {
+	Resource string
+
+	// Lease is the current lease, or the last one while it is remembered, or
+	// nil. Its State is judged at the moment of the answer.
+	Lease *Lease
+
+	// Waiters stand in the order in which they would be served. Places that
+	// are kept for an absent client are not among them.
+	Waiters []Place
+}
+
+// Locked reports whether nobody can acquire the resource right now.
+func (s Status) Locked() bool { return s.Lease != nil && s.Lease.State.Locked() }
+
+// Check answers whether somebody who holds this token may still act on the
+// resource: it is the question of the guard that cannot keep state itself.
+func (s Status) Check(token uint64) bool { return s.Locked() && s.Lease.Token == token }
+
+// Place is one waiter's place in a resource's queue.
+type Place struct {
+	Holder   string
+	Priority int
+	Since    time.Time // wall clock, for people
+	Position int       // 1 is next
+}
+
+// Waiter is a store with a queue of its own.
+type Waiter interface {
+	// Wait acquires, and queues while the resource is held: higher priority
+	// first, then first come, first served. The waiter is woken by the release,
+	// break or expiry itself. It ends with ErrTimeout (Waited set) after
+	// r.Timeout. When its context ends it is gone at once; a waiter that
+	// proposed an ID keeps its place for KeptPlace after either, is skipped
+	// while absent, and takes the place up again by asking with the same ID.
+	// The earlier request, if it still waits, then gets ReasonSuperseded.
+	Wait(ctx context.Context, r AcquireRequest) (Grant, error)
+}
+
+// KeptPlace is how long the queue keeps the place of an absent waiter that
+// proposed an id.
+const KeptPlace = 30 * time.Second
+
+// Breaker is a store that can break leases.
+type Breaker interface {
+	// Break ends the current lease without its id. The answer is the lease as
+	// it then stands: Broken, or Breaking with Remaining set. A break never
+	// lengthens anything. Where nothing is active or breaking the error is
+	// ErrNotFound or ErrLost.
+	Break(ctx context.Context, r BreakRequest) (Lease, error)
+}
+
+// BreakRequest asks to break whatever lease is on a resource.
+type BreakRequest struct {
+	Resource string
+
+	// Period is how long the holder may go on, at most MaxBreakPeriod and never
+	// beyond the lease's own end. Nil and zero free the resource at once.
+	Period *time.Duration
+
+	// Why goes into the history record's reason.
+	Why string
+}
+
+// Changer is a store that can swap a lease's id.
+type Changer interface {
+	// Change replaces the id of an active lease; token and end stay. Repeating
+	// a change whose answer was lost succeeds.
+	Change(ctx context.Context, r ChangeRequest) (Lease, error)
+}
+
+// ChangeRequest asks to swap a lease's id for a proposed one.
+type ChangeRequest struct {
+	ID       ID
+	Resource string // as in RenewRequest
+	Proposed ID     // required
+	Holder   string // where sent, must match
+	Token    uint64 // where sent, must match
+}
+
+// Transferer is a store that can hand a lease to another holder.
+type Transferer interface {
+	// Transfer hands an active lease over without a gap: new holder, new id,
+	// new token; end, renewals and limits carry on; waiters keep waiting. The
+	// answer carries the new id only if none was proposed: then both sides know
+	// it. The old id ends as Released.
+	Transfer(ctx context.Context, r TransferRequest) (Lease, error)
+}
+
+// TransferRequest asks to hand a lease to another holder.
+type TransferRequest struct {
+	ID       ID
+	Resource string            // as in RenewRequest
+	To       string            // the new holder; another one than now
+	Proposed ID                // the new holder's id; zero: the store makes one
+	Metadata map[string]string // replaces the metadata unless nil
+	Holder   string            // where sent, must match
+	Token    uint64            // where sent, must match
+}
+
+// Finder is a store that finds a lease by its id alone.
+type Finder interface {
+	// Find returns the lease behind an id, in any state still known. An ended
+	// lease is remembered until the resource's next grant, for an hour at
+	// least if there is none; after that it is ErrNotFound.
+	Find(ctx context.Context, id ID) (Lease, error)
+}
+
+// Lister is a store that lists its leases.
+type Lister interface {
+	// List returns a page of leases, ordered by resource, without ids. Leases
+	// that come and go between pages may or may not show; one that is there
+	// throughout shows exactly once.
+	List(ctx context.Context, r ListRequest) (LeasePage, error)
+}
+
+// ListRequest says which leases to list. The zero request lists all that are
+// active or breaking.
+type ListRequest struct {
+	Resource string // exactly this one
+	Prefix   string // of the resource's name, in bytes
+	Holder   string // exactly this one
+	States   []State
+	Metadata map[string]string // all of these pairs
+	Limit    int               // 1 … MaxPage; zero: DefaultPage
+	Cursor   string            // from the page before, with the same filters
+}
+
+// LeasePage is one page of a list. Cursor is empty on the last one.
+type LeasePage struct {
+	Leases []Lease
+	Cursor string
+}
+
+// HolderReleaser is a store that can force-release a holder.
+type HolderReleaser interface {
+	// ReleaseHolder ends every lease of one holder in one atomic step, each
+	// with its history record, and answers how many there were.
+	ReleaseHolder(ctx context.Context, holder, why string) (int, error)
+}
+
+// Historian is a store that keeps an audit history.
+type Historian interface {
+	// History returns a page of records, newest first.
+	History(ctx context.Context, r HistoryRequest) (HistoryPage, error)
+}
+
+// Cleaner is a store that can be told to tidy now.
+type Cleaner interface {
+	// Cleanup does what the background sweep does: writes due expiries down and
+	// purges what is past its retention. Nothing else ever depends on it.
+	Cleanup(ctx context.Context) (Cleaned, error)
+}
+
+// Cleaned says what a Cleanup did.
+type Cleaned struct {
+	Expired       int // leases found past their end and not yet recorded
+	HistoryPurged int // history records dropped by retention
+	Forgotten     int // resources whose last lease is no longer remembered
+}
+
+// Configurer is a store that keeps run-time settings.
+type Configurer interface {
+	// Settings returns every known setting with its present value, by key.
+	Settings(ctx context.Context) ([]Setting, error)
+
+	// SetSetting changes one: effective at once, kept across restarts. An
+	// unknown key, a wrong type or a value out of range is ErrInvalid.
+	SetSetting(ctx context.Context, key string, value any) (Setting, error)
+}
+
+// Backuper is a store that can copy itself while it runs.
+type Backuper interface {
+	// Backup writes a consistent copy to path, which must not exist.
+	Backup(ctx context.Context, path string) error
+}
