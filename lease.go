@@ -25,12 +25,12 @@ type State uint8
 
 // The states of a row.
 const (
-	Available State = iota // never leased, or its last lease is forgotten
-	Active                 // held; Azure's word for it is "leased"
-	Breaking               // held until the break period ends; cannot be renewed
-	Released               // given back, by its holder or by force
-	Expired                // its ttl ran out
-	Broken                 // broken by somebody without the id
+	StateAvailable State = iota // never leased, or its last lease is forgotten
+	StateActive                 // held; Azure's word for it is "leased"
+	StateBreaking               // held until the break period ends; cannot be renewed
+	StateReleased               // given back, by its holder or by force
+	StateExpired                // its ttl ran out
+	StateBroken                 // broken by somebody without the id
 )
 
 var stateNames = [...]string{"available", "active", "breaking", "released", "expired", "broken"}
@@ -50,14 +50,14 @@ func ParseState(name string) (State, error) {
 			return State(s), nil
 		}
 	}
-	return Available, invalid("status", "%q is no state; want available, active, breaking, released, expired or broken", clip(name))
+	return StateAvailable, invalid("status", "%q is no state; want available, active, breaking, released, expired or broken", clip(name))
 }
 
 // MarshalText writes the state's name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Locked reports whether a resource in this state can be acquired by nobody.
-func (s State) Locked() bool { return s == Active || s == Breaking }
+func (s State) Locked() bool { return s == StateActive || s == StateBreaking }
 
 // Lease is what a store tells about one lease at one moment.
 type Lease struct {

@@ -77,7 +77,7 @@ func (r BreakRequest) Validate() error {
 // as the values they are compared with.
 func (r ListRequest) Validate() error {
 	for _, s := range r.States {
-		if s > Broken {
+		if s > StateBroken {
 			return invalid("status", "%v is no state", s)
 		}
 	}

@@ -21,7 +21,7 @@ func Acquire(now Instant, r leasehold.AcquireRequest, fresh Fresh, conflicts []R
 			o = o.settle(now, c)
 		}
 	}
-	if o.SameID && o.Row.State == leasehold.Active && o.Row.Holder == r.Holder {
+	if o.SameID && o.Row.State == leasehold.StateActive && o.Row.Holder == r.Holder {
 		return o.reacquire(now, r)
 	}
 	if reason := spent(now, r.ID, known, o.Row, p); reason != "" {
@@ -29,9 +29,9 @@ func Acquire(now Instant, r leasehold.AcquireRequest, fresh Fresh, conflicts []R
 	}
 	for _, c := range conflicts {
 		switch c.At(now).State {
-		case leasehold.Active:
+		case leasehold.StateActive:
 			return o.no(leasehold.ReasonHeld)
-		case leasehold.Breaking:
+		case leasehold.StateBreaking:
 			return o.no(leasehold.ReasonBreaking)
 		}
 	}
@@ -67,7 +67,7 @@ func (o Outcome) grant(now Instant, r leasehold.AcquireRequest, fresh Fresh, p P
 		Holder:      r.Holder,
 		ID:          r.ID,
 		Token:       fresh.Token,
-		State:       leasehold.Active,
+		State:       leasehold.StateActive,
 		TTL:         r.TTL,
 		Ends:        now.after(r.TTL),
 		Acquired:    now.Wall,

@@ -11,13 +11,13 @@ import (
 func Break(now Instant, r leasehold.BreakRequest, row Row, p Policy) Outcome {
 	o := begin(now, row, leasehold.ID{})
 	switch o.Row.State {
-	case leasehold.Active, leasehold.Breaking:
+	case leasehold.StateActive, leasehold.StateBreaking:
 		return o.breakBy(now, breakEnd(now, r.Period, o.Row, p), r.Why)
-	case leasehold.Expired:
+	case leasehold.StateExpired:
 		if p.BreakEnded {
-			return o.end(now, leasehold.Broken, leasehold.KindBroken, r.Why)
+			return o.end(now, leasehold.StateBroken, leasehold.KindBroken, r.Why)
 		}
-	case leasehold.Broken:
+	case leasehold.StateBroken:
 		if p.BreakEnded {
 			return o
 		}
@@ -38,13 +38,13 @@ func breakEnd(now Instant, period *time.Duration, row Row, p Policy) Time {
 
 func (o Outcome) breakBy(now Instant, end Time, why string) Outcome {
 	if end <= now.Clock {
-		return o.end(now, leasehold.Broken, leasehold.KindBroken, why)
+		return o.end(now, leasehold.StateBroken, leasehold.KindBroken, why)
 	}
-	if o.Row.State == leasehold.Breaking && end == o.Row.Ends {
+	if o.Row.State == leasehold.StateBreaking && end == o.Row.Ends {
 		return o // as it was
 	}
 	next := o.Row
-	next.State = leasehold.Breaking
+	next.State = leasehold.StateBreaking
 	next.Ends = end
 	return o.to(next, leasehold.KindBreaking, why)
 }

@@ -24,7 +24,7 @@ func Guard(now Instant, id leasehold.ID, access Access, row Row) Outcome {
 		return o.no(leasehold.ReasonIDMismatch)
 	case id.IsZero() && locked && access == Write:
 		return o.no(leasehold.ReasonMissing)
-	case id.IsZero() && access == Write && o.Row.State != leasehold.Available:
+	case id.IsZero() && access == Write && o.Row.State != leasehold.StateAvailable:
 		return o.to(Row{Resource: row.Resource}, "", "")
 	}
 	return o

@@ -13,11 +13,11 @@ func Renew(now Instant, r leasehold.RenewRequest, fresh Fresh, row Row, p Policy
 		return o.no(reason)
 	}
 	switch o.Row.State {
-	case leasehold.Active:
+	case leasehold.StateActive:
 		return o.extend(now, r.TTL)
-	case leasehold.Breaking:
+	case leasehold.StateBreaking:
 		return o.no(leasehold.ReasonBreaking)
-	case leasehold.Expired:
+	case leasehold.StateExpired:
 		if p.Revive {
 			return o.revive(now, r.TTL, fresh)
 		}
@@ -48,7 +48,7 @@ func (o Outcome) revive(now Instant, ttl time.Duration, fresh Fresh) Outcome {
 	if ttl != 0 {
 		next.TTL = ttl
 	}
-	next.State = leasehold.Active
+	next.State = leasehold.StateActive
 	next.Token = fresh.Token
 	next.Ends = now.after(next.TTL)
 	next.Acquired, next.Renewed, next.Renewals = now.Wall, now.Wall, 0
@@ -65,11 +65,11 @@ func Release(now Instant, r leasehold.ReleaseRequest, row Row, p Policy) Outcome
 		return o.no(reason)
 	}
 	switch o.Row.State {
-	case leasehold.Active, leasehold.Breaking:
-		return o.end(now, leasehold.Released, leasehold.KindReleased, r.Why)
-	case leasehold.Expired, leasehold.Broken:
+	case leasehold.StateActive, leasehold.StateBreaking:
+		return o.end(now, leasehold.StateReleased, leasehold.KindReleased, r.Why)
+	case leasehold.StateExpired, leasehold.StateBroken:
 		if p.ReleaseEnded {
-			return o.end(now, leasehold.Released, leasehold.KindReleased, r.Why)
+			return o.end(now, leasehold.StateReleased, leasehold.KindReleased, r.Why)
 		}
 	}
 	return o.no(ended(o.Row.State))
@@ -81,7 +81,7 @@ func ForceRelease(now Instant, row Row, why string) Outcome {
 	if !o.Row.State.Locked() {
 		return o.no(ended(o.Row.State))
 	}
-	return o.end(now, leasehold.Released, leasehold.KindForceReleased, why)
+	return o.end(now, leasehold.StateReleased, leasehold.KindForceReleased, why)
 }
 
 func (o Outcome) end(now Instant, state leasehold.State, kind leasehold.Kind, why string) Outcome {
@@ -95,7 +95,7 @@ func (o Outcome) end(now Instant, state leasehold.State, kind leasehold.Kind, wh
 // knows the proposed id, as in Acquire.
 func Change(now Instant, r leasehold.ChangeRequest, row Row, known *Row, p Policy) Outcome {
 	o := begin(now, row, r.ID)
-	if o.Row.State == leasehold.Active && r.Proposed == o.Row.ID && (p.ChangeToCurrent || repeats(o.Row, r.ID, false)) {
+	if o.Row.State == leasehold.StateActive && r.Proposed == o.Row.ID && (p.ChangeToCurrent || repeats(o.Row, r.ID, false)) {
 		o.Idempotent = true
 		return o
 	}
@@ -117,7 +117,7 @@ func Change(now Instant, r leasehold.ChangeRequest, row Row, known *Row, p Polic
 // Transfer hands an active lease to another holder. Known is as in Acquire.
 func Transfer(now Instant, r leasehold.TransferRequest, fresh Fresh, row Row, known *Row, p Policy) Outcome {
 	o := begin(now, row, r.ID)
-	if o.Row.State == leasehold.Active && r.Proposed == o.Row.ID && r.To == o.Row.Holder && repeats(o.Row, r.ID, true) {
+	if o.Row.State == leasehold.StateActive && r.Proposed == o.Row.ID && r.To == o.Row.Holder && repeats(o.Row, r.ID, true) {
 		o.Idempotent = true
 		return o
 	}
@@ -158,8 +158,8 @@ func repeats(row Row, shown leasehold.ID, handed bool) bool {
 // mayHand says whether the lease can get the proposed id.
 func mayHand(now Instant, row Row, proposed leasehold.ID, known *Row, p Policy) leasehold.Reason {
 	switch row.State {
-	case leasehold.Active:
-	case leasehold.Breaking:
+	case leasehold.StateActive:
+	case leasehold.StateBreaking:
 		return leasehold.ReasonBreaking
 	default:
 		return ended(row.State)

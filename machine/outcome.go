@@ -57,7 +57,7 @@ func (o Outcome) settle(now Instant, row Row) Outcome {
 	settled := row.At(now)
 	if settled.State != row.State {
 		kind := leasehold.KindExpired
-		if settled.State == leasehold.Broken {
+		if settled.State == leasehold.StateBroken {
 			kind = leasehold.KindBroken
 		}
 		o.Steps = append(o.Steps, Step{Row: settled, Before: row.State, Kind: kind})
@@ -84,11 +84,11 @@ func (o Outcome) no(reason leasehold.Reason) Outcome {
 // ended is the reason for a row that is neither active nor breaking.
 func ended(s leasehold.State) leasehold.Reason {
 	switch s {
-	case leasehold.Released:
+	case leasehold.StateReleased:
 		return leasehold.ReasonReleased
-	case leasehold.Expired:
+	case leasehold.StateExpired:
 		return leasehold.ReasonExpired
-	case leasehold.Broken:
+	case leasehold.StateBroken:
 		return leasehold.ReasonBroken
 	}
 	return leasehold.ReasonNotFound

@@ -79,10 +79,10 @@ func (r Row) At(now Instant) Row {
 		return r
 	}
 	switch r.State {
-	case leasehold.Active:
-		r.State = leasehold.Expired
-	case leasehold.Breaking:
-		r.State = leasehold.Broken
+	case leasehold.StateActive:
+		r.State = leasehold.StateExpired
+	case leasehold.StateBreaking:
+		r.State = leasehold.StateBroken
 	}
 	return r
 }
