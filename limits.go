@@ -28,6 +28,10 @@ const (
 	MaxPage          = 1000
 )
 
+// HealthPrefix begins the names of resources that health checks lease. Their
+// leases leave no history.
+const HealthPrefix = "__healthcheck__"
+
 // Validate checks the request against the limits.
 func (r AcquireRequest) Validate() error {
 	return firstError(

@@ -1,0 +1,142 @@
+package local
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
+)
+
+// act is the way of every operation on one lease: decide under the lock, write
+// down, wait until it is durable. The answer is the outcome, or why not.
+func (e *Engine) act(ctx context.Context, op string, decide func(machine.Instant) machine.Outcome) (machine.Outcome, machine.Instant, error) {
+	if ctx.Err() != nil {
+		return machine.Outcome{}, machine.Instant{}, e.explain(op, "", unavailable(context.Cause(ctx)))
+	}
+	e.mu.Lock()
+	if err := e.ready(); err != nil {
+		e.mu.Unlock()
+		return machine.Outcome{}, machine.Instant{}, e.explain(op, "", unavailable(err))
+	}
+	now := e.now()
+	out := decide(now)
+	b := e.apply(now, out)
+	refusal := e.refusal(op, now, out)
+	e.mu.Unlock()
+	if err := e.durable(ctx, b); err != nil {
+		return out, now, e.explain(op, out.Row.Resource, err)
+	}
+	return out, now, refusal
+}
+
+// apply writes the outcome down and serves whoever waits for what it freed. It
+// returns the batch that the answer must wait for, or nil.
+func (e *Engine) apply(now machine.Instant, out machine.Outcome) *batch {
+	for _, s := range out.Steps {
+		e.take(now, s)
+	}
+	if out.Granted {
+		e.token = out.Row.Token
+		e.unplace(now, out.Row)
+	}
+	for _, s := range out.Steps {
+		if !s.Row.State.Locked() {
+			e.serve(now, s.Row.Resource)
+		}
+	}
+	if out.Reason == leasehold.ReasonNotFound {
+		return e.latest()
+	}
+	return e.seen(out.Row.Resource)
+}
+
+// take carries one step out.
+func (e *Engine) take(now machine.Instant, s machine.Step) {
+	if s.Row.State == leasehold.StateAvailable {
+		if ent := e.table.rows[s.Row.Resource]; ent != nil {
+			e.forget(ent)
+		}
+	} else {
+		ent := e.table.put(s.Row)
+		e.save(ent)
+		e.wakeBy(ent.row)
+	}
+	if s.Kind != "" {
+		e.record(leasehold.Record{
+			At:       now.WallTime(),
+			Kind:     s.Kind,
+			Resource: s.Row.Resource,
+			Holder:   s.Row.Holder,
+			Token:    s.Row.Token,
+			Before:   s.Before,
+			After:    s.Row.State,
+			Renewals: int(s.Row.Renewals),
+			Why:      s.Why,
+			Details:  s.Details,
+		})
+	}
+}
+
+// record gives the record its number and keeps it if the settings say so.
+func (e *Engine) record(r leasehold.Record) {
+	if strings.HasPrefix(r.Resource, leasehold.HealthPrefix) {
+		return
+	}
+	if e.down != nil {
+		e.owed = append(e.owed, r)
+		return
+	}
+	e.seq++
+	r.Seq = e.seq
+	if e.config.keeps(r.Kind) {
+		e.pending.Records = append(e.pending.Records, r)
+	}
+	e.touch()
+	if int64(e.seq-e.purged) > e.config.historyMaxRows+e.config.historyMaxRows/10+1000 {
+		signal(e.tidy)
+	}
+}
+
+// refusal turns the machine's no into an error that says who is in the way.
+func (e *Engine) refusal(op string, now machine.Instant, out machine.Outcome) error {
+	if out.Reason == "" {
+		return nil
+	}
+	err := &leasehold.Error{
+		Reason: out.Reason, Op: op, Resource: out.Row.Resource, Store: e.kind,
+		Field: out.Field, Problem: out.Problem,
+	}
+	switch out.Reason {
+	case leasehold.ReasonHeld, leasehold.ReasonBreaking:
+		current := out.Row.Lease(now)
+		err.Current = &current
+		err.Remaining = current.Remaining
+		err.RetryAfter = max(0, current.Remaining)
+		err.Waiting = e.waiting(out.Row.Resource)
+	}
+	return err
+}
+
+// explain completes an error with what the engine knows.
+func (e *Engine) explain(op, resource string, err error) error {
+	x, ok := err.(*leasehold.Error)
+	if !ok {
+		return err
+	}
+	full := *x // it may be shared by everybody in the batch
+	full.Op, full.Store = op, e.kind
+	if full.Resource == "" {
+		full.Resource = resource
+	}
+	return &full
+}
+
+// whole cuts a ttl to whole milliseconds.
+func whole(ttl time.Duration) time.Duration {
+	if ttl == leasehold.Infinite {
+		return ttl
+	}
+	return ttl.Truncate(time.Millisecond)
+}

@@ -1,0 +1,126 @@
+package local
+
+import (
+	"context"
+
+	"github.com/leasehold/leasehold"
+)
+
+// batch is what one commit will write, and who waits for it.
+type batch struct {
+	Batch
+	number  uint64
+	gone    map[string]int // resources deleted in this batch: where in Rows
+	touched bool           // to be written even if only the counters changed
+	answers []delivery     // for waiters, once it is durable
+
+	done chan struct{} // closed when its fate is known
+	err  error         // nil: durable. Set before done is closed
+}
+
+// delivery is an answer that waits for its batch.
+type delivery struct {
+	to *waiter
+	answer
+}
+
+func newBatch(number uint64) *batch {
+	return &batch{number: number, done: make(chan struct{})}
+}
+
+func (b *batch) empty() bool {
+	return !b.touched && len(b.Rows) == 0 && len(b.Records) == 0 &&
+		len(b.Settings) == 0 && len(b.Extras) == 0 && len(b.answers) == 0
+}
+
+// finish tells everybody who waits what became of the batch.
+func (b *batch) finish(err error) {
+	b.err = err
+	close(b.done)
+}
+
+func (b *batch) finished() bool {
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// save adds the entry's row to the pending batch.
+func (e *Engine) save(ent *entry) {
+	b := e.pending
+	slot, again := b.gone[ent.row.Resource]
+	switch {
+	case ent.batch == b.number:
+		slot = int(ent.slot)
+	case again:
+		delete(b.gone, ent.row.Resource)
+	default:
+		slot = len(b.Rows)
+		b.Rows = append(b.Rows, RowChange{})
+	}
+	b.Rows[slot] = RowChange{Row: ent.row}
+	ent.batch, ent.slot = b.number, int32(slot)
+	signal(e.work)
+}
+
+// forget drops the entry, in memory and in the pending batch.
+func (e *Engine) forget(ent *entry) {
+	e.save(ent)
+	e.pending.Rows[ent.slot].Gone = true
+	if e.pending.gone == nil {
+		e.pending.gone = map[string]int{}
+	}
+	e.pending.gone[ent.row.Resource] = int(ent.slot)
+	e.table.drop(ent)
+}
+
+// touch makes sure that the pending batch is written.
+func (e *Engine) touch() {
+	e.pending.touched = true
+	signal(e.work)
+}
+
+// latest returns the newest batch with content that is not durable yet, or
+// nil. Whoever has seen that something is not there has seen all of it.
+func (e *Engine) latest() *batch {
+	if !e.pending.empty() {
+		return e.pending
+	}
+	return e.flight
+}
+
+// seen returns the batch that an answer about the resource must wait for, or
+// nil.
+func (e *Engine) seen(resource string) *batch {
+	ent := e.table.rows[resource]
+	switch {
+	case ent == nil:
+		return e.latest()
+	case ent.batch == e.pending.number:
+		return e.pending
+	case e.flight != nil && ent.batch == e.flight.number:
+		return e.flight
+	}
+	return nil
+}
+
+// durable waits until the batch is.
+func (e *Engine) durable(ctx context.Context, b *batch) error {
+	if b == nil {
+		return nil
+	}
+	select {
+	case <-b.done:
+		return b.err
+	default:
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		return &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: context.Cause(ctx)}
+	}
+}

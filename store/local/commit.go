@@ -1,0 +1,76 @@
+package local
+
+import (
+	"github.com/leasehold/leasehold"
+)
+
+// commit is the committer: it writes pending batches one after the other.
+func (e *Engine) commit() {
+	for {
+		select {
+		case <-e.work:
+			e.commitPending()
+		case <-e.life.Done():
+			e.mu.Lock()
+			e.touch() // the clock, as late as possible
+			e.mu.Unlock()
+			e.commitPending()
+			return
+		}
+	}
+}
+
+// commitPending writes the pending batch. While it is on its way the next one
+// fills up: that is all there is to group commit.
+func (e *Engine) commitPending() {
+	b := e.launch()
+	if b == nil {
+		return
+	}
+	if err := e.journal.Commit(&b.Batch); err != nil {
+		e.recover(b, err)
+		return
+	}
+	e.mu.Lock()
+	e.flight = nil
+	e.saved = b.Clock
+	e.mu.Unlock()
+	b.finish(nil)
+	b.deliver()
+}
+
+// launch takes the pending batch, or nil if there is nothing to write.
+func (e *Engine) launch() *batch {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b := e.pending
+	if b.empty() {
+		return nil
+	}
+	b.Counters = Counters{
+		Commit: b.number,
+		Clock:  e.now().Clock,
+		Token:  e.token,
+		Seq:    e.seq,
+		Purged: e.purged,
+	}
+	e.flight, e.pending = b, newBatch(b.number+1)
+	return b
+}
+
+// deliver answers the waiters.
+func (b *batch) deliver() {
+	for _, d := range b.answers {
+		d.to.answer <- d.answer
+	}
+}
+
+// unavailable is the error for decisions that are certainly void.
+func unavailable(cause error) error {
+	return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Cause: cause}
+}
+
+// unknown is the error for decisions whose fate cannot be told.
+func unknown(cause error) error {
+	return &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: cause}
+}

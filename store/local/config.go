@@ -1,0 +1,144 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+// config is the run-time settings in the form in which the engine reads them.
+type config struct {
+	settings []leasehold.Setting
+
+	defaultTTL      time.Duration
+	maxRenewals     int
+	timeout         time.Duration
+	cleanupInterval time.Duration
+	autoExpire      bool
+	blocking        bool
+	keepHistory     bool
+	historyRenewals bool
+	retention       time.Duration
+	historyMaxRows  int64
+}
+
+// configFrom puts stored values over the defaults. A key that this program
+// does not know is left alone: a newer one wrote it.
+func configFrom(stored map[string]any) (config, error) {
+	var c config
+	for _, s := range leasehold.DefaultSettings() {
+		if v, ok := stored[s.Key]; ok {
+			var err error
+			if s, err = s.With(v); err != nil {
+				return c, fmt.Errorf("stored setting: %w", err)
+			}
+		}
+		c.settings = append(c.settings, s)
+	}
+	c.read()
+	return c, nil
+}
+
+// read takes the settings over into the fields.
+func (c *config) read() {
+	integer := func(key string) int64 { return c.settings[c.index(key)].Value.(int64) }
+	boolean := func(key string) bool { return c.settings[c.index(key)].Value.(bool) }
+	c.defaultTTL = time.Duration(integer(leasehold.SettingDefaultTTL)) * time.Second
+	c.maxRenewals = int(integer(leasehold.SettingMaxRenewals))
+	c.timeout = time.Duration(integer(leasehold.SettingAcquireTimeout)) * time.Millisecond
+	c.cleanupInterval = time.Duration(integer(leasehold.SettingCleanupInterval)) * time.Second
+	c.autoExpire = boolean(leasehold.SettingAutoExpire)
+	c.blocking = boolean(leasehold.SettingBlocking)
+	c.keepHistory = boolean(leasehold.SettingKeepHistory)
+	c.historyRenewals = boolean(leasehold.SettingHistoryRenewals)
+	c.retention = time.Duration(integer(leasehold.SettingHistoryRetention)) * 24 * time.Hour
+	c.historyMaxRows = integer(leasehold.SettingHistoryMaxRows)
+}
+
+func (c *config) index(key string) int {
+	return slices.IndexFunc(c.settings, func(s leasehold.Setting) bool { return s.Key == key })
+}
+
+// fill puts the defaults where the request leaves a field out.
+func (c *config) fill(r leasehold.AcquireRequest) leasehold.AcquireRequest {
+	if r.TTL == 0 {
+		r.TTL = c.defaultTTL
+	}
+	if r.MaxRenewals == nil {
+		limit := c.maxRenewals
+		r.MaxRenewals = &limit
+	}
+	if r.Timeout == 0 {
+		r.Timeout = c.timeout
+	}
+	return r
+}
+
+// keeps says whether records of this kind are kept. A change of the settings
+// always is, or switching the history off would go unseen.
+func (c *config) keeps(kind leasehold.Kind) bool {
+	switch kind {
+	case leasehold.KindConfigured:
+		return true
+	case leasehold.KindRenewed:
+		return c.keepHistory && c.historyRenewals
+	}
+	return c.keepHistory
+}
+
+// Settings implements leasehold.Configurer.
+func (e *Engine) Settings(ctx context.Context) ([]leasehold.Setting, error) {
+	e.mu.Lock()
+	if err := e.ready(); err != nil {
+		e.mu.Unlock()
+		return nil, e.explain("settings", "", unavailable(err))
+	}
+	settings, b := slices.Clone(e.config.settings), e.latest()
+	e.mu.Unlock()
+	if err := e.durable(ctx, b); err != nil {
+		return nil, e.explain("settings", "", err)
+	}
+	return settings, nil
+}
+
+// SetSetting implements leasehold.Configurer.
+func (e *Engine) SetSetting(ctx context.Context, key string, value any) (leasehold.Setting, error) {
+	if ctx.Err() != nil {
+		return leasehold.Setting{}, e.explain("set", "", unavailable(context.Cause(ctx)))
+	}
+	s, b, err := e.setSetting(key, value)
+	if err == nil {
+		err = e.durable(ctx, b)
+	}
+	return s, e.explain("set", "", err)
+}
+
+func (e *Engine) setSetting(key string, value any) (leasehold.Setting, *batch, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.ready(); err != nil {
+		return leasehold.Setting{}, nil, unavailable(err)
+	}
+	i := e.config.index(key)
+	if i < 0 {
+		return leasehold.Setting{}, nil, leasehold.UnknownSetting(key)
+	}
+	old := e.config.settings[i]
+	s, err := old.With(value)
+	if err != nil {
+		return leasehold.Setting{}, nil, err
+	}
+	e.config.settings = slices.Clone(e.config.settings) // an earlier Settings may still read it
+	e.config.settings[i] = s
+	e.config.read()
+	e.pending.Settings = append(e.pending.Settings, s)
+	e.record(leasehold.Record{
+		At: e.now().WallTime(), Kind: leasehold.KindConfigured,
+		Details: map[string]string{"key": key, "value": fmt.Sprint(s.Value), "before": fmt.Sprint(old.Value)},
+	})
+	signal(e.tidy) // which also takes the new interval up
+	return s, e.pending, nil
+}

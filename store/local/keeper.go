@@ -1,0 +1,123 @@
+package local
+
+import (
+	"time"
+
+	"github.com/leasehold/leasehold/machine"
+)
+
+// saveEvery is how often the clock is saved while leases live, so that a crash
+// lengthens no lease by more.
+const saveEvery = machine.Time(time.Second)
+
+// bite is how many entries one hold of the lock may go through.
+const bite = 512
+
+// keep is the keeper: it sees to everything that time alone brings about. One
+// timer serves all leases.
+func (e *Engine) keep() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-e.nudge:
+		case <-e.life.Done():
+			return
+		}
+		timer.Reset(e.tend())
+	}
+}
+
+// tend does what is due and returns how long until there is more to do.
+func (e *Engine) tend() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ready() != nil {
+		return time.Minute // recovery nudges
+	}
+	now := e.now()
+	e.wake = machine.Never
+	more := e.expire(now)
+	e.giveUpPlaces(now)
+	e.saveClock(now)
+	if more {
+		return 0
+	}
+	if e.table.due.len() > 0 {
+		e.wake = min(e.wake, e.table.due.first().row.Ends)
+	}
+	if e.wake == machine.Never {
+		return time.Hour
+	}
+	return max(0, time.Duration(e.wake-now.Clock))
+}
+
+// expire settles leases past their end, a bite at a time, and reports whether
+// there are more.
+func (e *Engine) expire(now machine.Instant) bool {
+	for range bite {
+		if e.table.due.len() == 0 || e.table.due.first().row.Ends > now.Clock {
+			return false
+		}
+		ent := e.table.due.first()
+		if e.config.autoExpire || e.waiting(ent.row.Resource) > 0 {
+			e.apply(now, machine.Settle(now, ent.row))
+		} else {
+			e.table.lapse(ent)
+		}
+	}
+	return true
+}
+
+// settleLapsed writes expiries down that were left for later, a bite at a
+// time.
+func (e *Engine) settleLapsed(now machine.Instant) (n int) {
+	for ent := e.table.lapsed.head; ent != nil && n < bite; ent = e.table.lapsed.head {
+		e.apply(now, machine.Settle(now, ent.row))
+		n++
+	}
+	return n
+}
+
+// giveUpPlaces drops the kept places whose time is over. They were kept in
+// that order; one that was taken up again has a waiter or a later time.
+func (e *Engine) giveUpPlaces(now machine.Instant) {
+	for len(e.absent) > 0 {
+		p := e.absent[0]
+		if p.waiter == nil && p.until > now.Clock {
+			e.wake = min(e.wake, p.until)
+			return
+		}
+		e.absent = e.absent[1:]
+		if q := e.queues[p.resource]; q != nil && p.waiter == nil && q.byID[p.id] == p {
+			q.leave(p, false)
+			e.dropIfEmpty(p.resource, q)
+		}
+	}
+}
+
+// saveClock sees that the clock is committed once a second while it matters.
+func (e *Engine) saveClock(now machine.Instant) {
+	if e.table.due.len() == 0 {
+		return
+	}
+	if now.Clock >= e.saved+saveEvery && e.latest() == nil {
+		e.touch()
+	}
+	e.wake = min(e.wake, max(now.Clock, e.saved)+saveEvery)
+}
+
+// wakeBy makes sure that the keeper looks in time for the row's end.
+func (e *Engine) wakeBy(row machine.Row) {
+	if row.State.Locked() && row.Ends != machine.Never {
+		e.wakeAt(min(row.Ends, e.saved+saveEvery))
+	}
+}
+
+func (e *Engine) wakeAt(t machine.Time) {
+	if t < e.wake {
+		e.wake = t
+		signal(e.nudge)
+	}
+}

@@ -1,0 +1,74 @@
+package local
+
+import (
+	"context"
+	"errors"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/seam"
+)
+
+// Do implements seam.Engine.
+func (e *Engine) Do(ctx context.Context, resource string, decide func(seam.View) (seam.Decision, error)) error {
+	if err := leasehold.CheckResource(resource); err != nil {
+		return e.explain("do", "", err)
+	}
+	if ctx.Err() != nil {
+		return e.explain("do", resource, unavailable(context.Cause(ctx)))
+	}
+	b, err := e.decide(resource, leasehold.NewID(), decide)
+	if err != nil {
+		return err
+	}
+	if err := e.durable(ctx, b); err != nil {
+		return e.explain("do", resource, err)
+	}
+	return nil
+}
+
+func (e *Engine) decide(resource string, id leasehold.ID, decide func(seam.View) (seam.Decision, error)) (*batch, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.ready(); err != nil {
+		return nil, e.explain("do", resource, unavailable(err))
+	}
+	now := e.now()
+	d, err := decide(seam.View{Row: e.table.row(resource), Now: now, Fresh: e.fresh(id)})
+	if err != nil {
+		return nil, err
+	}
+	b := e.pending
+	if len(d.Extras) > 0 {
+		b.Extras = append(b.Extras, d.Extras...)
+		e.touch()
+	}
+	e.apply(now, d.Outcome)
+	if d.Forget {
+		e.drop(now, resource)
+	}
+	if len(d.Extras) > 0 {
+		return b, nil
+	}
+	return e.seen(resource), nil
+}
+
+func (e *Engine) drop(now machine.Instant, resource string) {
+	if ent := e.table.rows[resource]; ent != nil {
+		e.forget(ent)
+		e.serve(now, resource)
+	}
+}
+
+// Query implements seam.Engine.
+func (e *Engine) Query(ctx context.Context, sql string, args []any, row func(seam.Columns) error) error {
+	q, ok := e.journal.(Querier)
+	if !ok {
+		return &leasehold.Error{Reason: leasehold.ReasonUnsupported, Op: "query", Store: e.kind}
+	}
+	err := q.Query(ctx, sql, args, row)
+	if err == nil || errors.As(err, new(*leasehold.Error)) {
+		return err
+	}
+	return e.explain("query", "", unavailable(err))
+}

@@ -1,0 +1,211 @@
+package local
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/google/btree"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
+)
+
+// table is every row in memory, with an index for each question the engine
+// must answer without a scan.
+type table struct {
+	rows    map[string]*entry
+	ids     map[leasehold.ID]*entry // current and former ids, save the scoped
+	names   *btree.BTreeG[*entry]   // by resource
+	holders *btree.BTreeG[*entry]   // by holder, then resource
+	due     heap[*entry]            // live and finite, by end
+	lapsed  list                    // past their end, not yet written down
+	ended   list                    // neither active nor breaking, by end
+}
+
+// entry is one row and its places in the indexes. There may be millions: every
+// field costs.
+type entry struct {
+	row        machine.Row
+	batch      uint64 // the batch that last wrote the row
+	slot       int32  // where in that batch
+	due        int32  // where in the heap; -1: not there
+	list       *list
+	prev, next *entry
+}
+
+const btreeDegree = 32
+
+func newTable() *table {
+	return &table{
+		rows:    map[string]*entry{},
+		ids:     map[leasehold.ID]*entry{},
+		names:   btree.NewG(btreeDegree, byName),
+		holders: btree.NewG(btreeDegree, byHolder),
+		due: heap[*entry]{
+			less:  func(a, b *entry) bool { return a.row.Ends < b.row.Ends },
+			place: func(e *entry, at int) { e.due = int32(at) },
+		},
+	}
+}
+
+func byName(a, b *entry) bool { return a.row.Resource < b.row.Resource }
+
+func byHolder(a, b *entry) bool {
+	if c := strings.Compare(a.row.Holder, b.row.Holder); c != 0 {
+		return c < 0
+	}
+	return a.row.Resource < b.row.Resource
+}
+
+// row returns what is known of a resource.
+func (t *table) row(resource string) machine.Row {
+	if e := t.rows[resource]; e != nil {
+		return e.row
+	}
+	return machine.Row{Resource: resource}
+}
+
+// known returns the row by which an id is known, or nil.
+func (t *table) known(id leasehold.ID) *machine.Row {
+	if e := t.ids[id]; e != nil && !id.IsZero() {
+		return &e.row
+	}
+	return nil
+}
+
+// put makes row the resource's row.
+func (t *table) put(row machine.Row) *entry {
+	e := t.rows[row.Resource]
+	if e == nil {
+		e = &entry{row: row, due: -1}
+		t.rows[row.Resource] = e
+		t.names.ReplaceOrInsert(e)
+		t.holders.ReplaceOrInsert(e)
+	} else {
+		t.unname(e)
+		if e.row.Holder != row.Holder {
+			t.holders.Delete(e)
+			e.row = row
+			t.holders.ReplaceOrInsert(e)
+		}
+		e.row = row
+	}
+	t.name(e)
+	t.file(e)
+	return e
+}
+
+// drop forgets the resource.
+func (t *table) drop(e *entry) {
+	t.unname(e)
+	t.unfile(e)
+	t.holders.Delete(e)
+	t.names.Delete(e)
+	delete(t.rows, e.row.Resource)
+}
+
+func (t *table) name(e *entry) {
+	if e.row.Scoped {
+		return
+	}
+	if !e.row.Former.IsZero() {
+		t.ids[e.row.Former] = e
+	}
+	t.ids[e.row.ID] = e
+}
+
+func (t *table) unname(e *entry) {
+	for _, id := range [...]leasehold.ID{e.row.ID, e.row.Former} {
+		if t.ids[id] == e {
+			delete(t.ids, id)
+		}
+	}
+}
+
+// file puts the entry where its state belongs: the heap or a list.
+func (t *table) file(e *entry) {
+	finite := e.row.State.Locked() && e.row.Ends != machine.Never
+	if finite && e.due >= 0 {
+		t.due.fix(int(e.due))
+		return
+	}
+	t.unfile(e)
+	switch {
+	case finite:
+		t.due.push(e)
+	case !e.row.State.Locked():
+		t.ended.push(e)
+	}
+}
+
+func (t *table) unfile(e *entry) {
+	if e.due >= 0 {
+		t.due.remove(int(e.due))
+	}
+	if e.list != nil {
+		e.list.remove(e)
+	}
+}
+
+// lapse moves a lease past its end out of the heap without writing it down.
+func (t *table) lapse(e *entry) {
+	t.unfile(e)
+	t.lapsed.push(e)
+}
+
+// sortEnded orders the list of ended rows by their end, after they came in the
+// journal's order.
+func (t *table) sortEnded() {
+	var all []*entry
+	for e := t.ended.head; e != nil; e = e.next {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.row.Ends, b.row.Ends) })
+	t.ended = list{}
+	for _, e := range all {
+		t.ended.push(e)
+	}
+}
+
+// held calls each for the holder's entries, ordered by resource, from the
+// resource on, until it returns false.
+func (t *table) held(holder, from string, each func(*entry) bool) {
+	pivot := &entry{row: machine.Row{Holder: holder, Resource: from}}
+	t.holders.AscendGreaterOrEqual(pivot, func(e *entry) bool {
+		return e.row.Holder == holder && each(e)
+	})
+}
+
+// named calls each for all entries, ordered by resource, from the resource on,
+// until it returns false.
+func (t *table) named(from string, each func(*entry) bool) {
+	t.names.AscendGreaterOrEqual(&entry{row: machine.Row{Resource: from}}, each)
+}
+
+// list is an intrusive doubly linked list: no allocation for an entry.
+type list struct{ head, tail *entry }
+
+func (l *list) push(e *entry) {
+	e.list, e.prev, e.next = l, l.tail, nil
+	if l.tail != nil {
+		l.tail.next = e
+	} else {
+		l.head = e
+	}
+	l.tail = e
+}
+
+func (l *list) remove(e *entry) {
+	if e.prev != nil {
+		e.prev.next = e.next
+	} else {
+		l.head = e.next
+	}
+	if e.next != nil {
+		e.next.prev = e.prev
+	} else {
+		l.tail = e.prev
+	}
+	e.list, e.prev, e.next = nil, nil, nil
+}

@@ -1,0 +1,99 @@
+// Package memory is the embedded engine without a disk: for tests, for
+// programs that need leases only among their own goroutines, and as the
+// measure of what durability costs. Everything is gone when it closes.
+package memory
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/local"
+)
+
+// New returns an empty store.
+func New() *local.Engine {
+	e, err := local.Open(context.Background(), &journal{}, &local.Options{Kind: "memory"})
+	if err != nil {
+		panic("memory: an empty journal did not load: " + err.Error())
+	}
+	return e
+}
+
+// journal keeps only the history. Rows need no second home: a commit to memory
+// never fails, so the engine never has to load them again.
+type journal struct {
+	mu      sync.RWMutex
+	records []leasehold.Record // by seq, purged ones removed
+}
+
+func (j *journal) Load(context.Context, func(machine.Row) error) (local.State, error) {
+	return local.State{}, nil
+}
+
+func (j *journal) Commit(b *local.Batch) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.records = append(j.records, b.Records...)
+	kept, _ := slices.BinarySearchFunc(j.records, b.Purged+1, bySeq)
+	j.records = j.records[kept:]
+	return nil
+}
+
+func bySeq(r leasehold.Record, seq uint64) int {
+	switch {
+	case r.Seq < seq:
+		return -1
+	case r.Seq > seq:
+		return 1
+	}
+	return 0
+}
+
+func (j *journal) History(ctx context.Context, q local.HistoryQuery) ([]leasehold.Record, error) {
+	j.mu.RLock()
+	records := j.records // append-only below its length: safe to read unlocked
+	j.mu.RUnlock()
+	end := len(records)
+	if q.Below > 0 {
+		end, _ = slices.BinarySearchFunc(records, q.Below, bySeq)
+	}
+	var found []leasehold.Record
+	for i := end - 1; i >= 0 && len(found) < q.Limit; i-- {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if wanted(q, &records[i]) {
+			found = append(found, records[i])
+		}
+	}
+	return found, nil
+}
+
+func wanted(q local.HistoryQuery, r *leasehold.Record) bool {
+	return (q.Resource == "" || r.Resource == q.Resource) &&
+		strings.HasPrefix(r.Resource, q.Prefix) &&
+		(q.Holder == "" || r.Holder == q.Holder) &&
+		(q.Kind == "" || r.Kind == q.Kind) &&
+		(q.Since.IsZero() || !r.At.Before(q.Since)) &&
+		(q.Until.IsZero() || r.At.Before(q.Until))
+}
+
+func (j *journal) PurgePoint(_ context.Context, before time.Time, keep int64) (uint64, int, error) {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	n := max(0, len(j.records)-int(keep))
+	for n < len(j.records) && j.records[n].At.Before(before) {
+		n++
+	}
+	if n == 0 {
+		return 0, 0, nil
+	}
+	return j.records[n-1].Seq, n, nil
+}
+
+func (j *journal) Close() error { return nil }
