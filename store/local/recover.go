@@ -59,7 +59,9 @@ func (e *Engine) recover(b *batch, cause error) {
 	void.finish(unavailable(cause))
 
 	l, ok := e.reload(b, cause)
-	if !ok {
+	if !ok { // closed before anybody could know
+		tell(void.answers, unavailable(cause))
+		tell(b.answers, unknown(cause))
 		return
 	}
 	made := l.Commit >= b.number
@@ -101,6 +103,13 @@ func (e *Engine) reload(b *batch, cause error) (loaded, bool) {
 	}
 }
 
+// tell answers waiters whose grants will never be known to stand.
+func tell(deliveries []delivery, err error) {
+	for _, d := range deliveries {
+		d.to.answer <- answer{err: err}
+	}
+}
+
 // resume starts to decide again: waiters whose grants are void get their
 // places back before anybody is served.
 func (e *Engine) resume(l loaded, again []delivery) {
@@ -109,9 +118,7 @@ func (e *Engine) resume(l loaded, again []delivery) {
 	e.adopt(l)
 	e.down = nil
 	if e.closed {
-		for _, d := range again {
-			d.to.answer <- answer{err: unavailable(errClosed)}
-		}
+		tell(again, unavailable(errClosed))
 		return
 	}
 	for _, d := range again {
