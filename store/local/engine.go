@@ -45,7 +45,7 @@ type Engine struct {
 	mu      sync.Mutex
 	table   *table
 	queues  map[string]*queue
-	absent  []*place // kept places, in the order in which they are given up
+	absent  []absence // in the order in which they end
 	order   uint64   // the last place's
 	config  config
 	clock   clock

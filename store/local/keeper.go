@@ -80,19 +80,20 @@ func (e *Engine) settleLapsed(now machine.Instant) (n int) {
 	return n
 }
 
-// giveUpPlaces drops the kept places whose time is over. They were kept in
-// that order; one that was taken up again has a waiter or a later time.
+// giveUpPlaces drops the kept places whose time is over. A place that was
+// taken up again has a waiter, or is absent for another time.
 func (e *Engine) giveUpPlaces(now machine.Instant) {
 	for len(e.absent) > 0 {
-		p := e.absent[0]
-		if p.waiter == nil && p.until > now.Clock {
-			e.wake = min(e.wake, p.until)
+		a := e.absent[0]
+		if a.end > now.Clock {
+			e.wake = min(e.wake, a.end)
 			return
 		}
 		e.absent = e.absent[1:]
-		if q := e.queues[p.resource]; q != nil && p.waiter == nil && q.byID[p.id] == p {
-			q.leave(p, false)
-			e.dropIfEmpty(p.resource, q)
+		q := e.queues[a.resource]
+		if q != nil && q.byID[a.id] == a.place && a.waiter == nil && a.until == a.end {
+			q.leave(a.place, false)
+			e.dropIfEmpty(a.resource, q)
 		}
 	}
 }

@@ -34,8 +34,14 @@ type place struct {
 	priority int
 	order    uint64
 	waiter   *waiter
-	until    machine.Time // when an absent place is given up
+	until    machine.Time // when it is given up, while absent
 	at       int          // where in the heap; -1: not there
+}
+
+// absence is one time that a place is kept, until then.
+type absence struct {
+	*place
+	end machine.Time
 }
 
 // queue is everybody who wants one resource. Absent places stand aside, so a

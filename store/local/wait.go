@@ -139,7 +139,7 @@ func (e *Engine) leave(now machine.Instant, w *waiter, why string) {
 	q.leave(p, kept)
 	if kept {
 		p.until = now.Clock + machine.Time(leasehold.KeptPlace)
-		e.absent = append(e.absent, p)
+		e.absent = append(e.absent, absence{p, p.until})
 		e.wakeAt(p.until)
 	} else {
 		e.dropIfEmpty(w.req.Resource, q)
