@@ -46,7 +46,7 @@ type Engine struct {
 	table   *table
 	queues  map[string]*queue
 	absent  []absence // in the order in which they end
-	order   uint64   // the last place's
+	order   uint64    // the last place's
 	config  config
 	clock   clock
 	token   uint64
