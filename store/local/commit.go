@@ -1,6 +1,8 @@
 package local
 
 import (
+	"runtime"
+
 	"github.com/leasehold/leasehold"
 )
 
@@ -23,6 +25,7 @@ func (e *Engine) commit() {
 // commitPending writes the pending batch. While it is on its way the next one
 // fills up: that is all there is to group commit.
 func (e *Engine) commitPending() {
+	e.gather()
 	b := e.launch()
 	if b == nil {
 		return
@@ -37,6 +40,22 @@ func (e *Engine) commitPending() {
 	e.mu.Unlock()
 	b.finish(nil)
 	b.deliver()
+}
+
+// gather lets those whom the last commit set free join this one: it steps
+// aside as long as that makes the batch grow. Without it commits of everybody
+// and commits of one take turns, and half of the fsyncs are wasted.
+func (e *Engine) gather() {
+	for before := -1; ; {
+		e.mu.Lock()
+		n := len(e.pending.Rows) + len(e.pending.Records)
+		e.mu.Unlock()
+		if n <= before {
+			return
+		}
+		before = n
+		runtime.Gosched()
+	}
 }
 
 // launch takes the pending batch, or nil if there is nothing to write.

@@ -1,0 +1,108 @@
+package local
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/seam"
+)
+
+func statement(sql string) []seam.Statement { return []seam.Statement{{SQL: sql}} }
+
+func TestDoCommitsTheLeaseAndTheExtrasTogether(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		id := leasehold.NewID()
+		take := func(v seam.View) (seam.Decision, error) {
+			r := leasehold.AcquireRequest{Resource: "blob:a", Holder: "azure:x", ID: id, TTL: time.Minute, MaxRenewals: new(leasehold.Unlimited)}
+			out := machine.Acquire(v.Now, r, v.Fresh, []machine.Row{v.Row}, nil, machine.Azure)
+			return seam.Decision{Outcome: out, Extras: statement("insert")}, nil
+		}
+		if err := e.Do(t.Context(), "blob:a", take); err != nil {
+			t.Fatalf("Do = %v", err)
+		}
+		synctest.Wait()
+		if len(d.extras) != 1 || d.rows["blob:a"].ID != id {
+			t.Errorf("on disk: extras %v, row %+v", d.extras, d.rows["blob:a"])
+		}
+		_, err := e.Find(t.Context(), id)
+		wantReason(t, "Find of a scoped id", err, leasehold.ReasonNotFound)
+
+		d.failNext(unwritten)
+		err = e.Do(t.Context(), "blob:a", func(seam.View) (seam.Decision, error) {
+			return seam.Decision{Forget: true, Extras: statement("delete")}, nil
+		})
+		wantReason(t, "Do on a failing disk", err, leasehold.ReasonUnavailable)
+		synctest.Wait()
+		if len(d.extras) != 1 || len(d.rows) != 1 {
+			t.Errorf("a void decision left extras %v and %d rows", d.extras, len(d.rows))
+		}
+	})
+}
+
+func TestDoWithAnErrorWritesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		mine := errors.New("not so")
+		err := e.Do(t.Context(), "r", func(seam.View) (seam.Decision, error) {
+			return seam.Decision{Extras: statement("insert")}, mine
+		})
+		if err != mine {
+			t.Errorf("Do = %v, want the function's own error", err)
+		}
+		wantReason(t, "Do on no resource", e.Do(t.Context(), "", nil), leasehold.ReasonInvalid)
+		if err := e.Do(t.Context(), "r", func(seam.View) (seam.Decision, error) { return seam.Decision{}, nil }); err != nil {
+			t.Errorf("Do that decides nothing = %v", err)
+		}
+		synctest.Wait()
+		if d.commits != 0 {
+			t.Errorf("%d commits, want none", d.commits)
+		}
+	})
+}
+
+func TestForgetServesWaiters(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		acquire(t, e, "r", "a", time.Hour)
+		w := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "b", TTL: time.Minute})
+		forget := func(seam.View) (seam.Decision, error) { return seam.Decision{Forget: true}, nil }
+		if err := e.Do(t.Context(), "r", forget); err != nil {
+			t.Fatal(err)
+		}
+		if a := <-w; a.err != nil {
+			t.Errorf("the waiter got %v", a.err)
+		}
+		synctest.Wait()
+		if row := d.rows["r"]; row.Holder != "b" {
+			t.Errorf("on disk: %+v, want b's lease", row) // deleted and written in one batch
+		}
+	})
+}
+
+func TestGuardedWriteMakesAvailable(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		acquire(t, e, "r", "a", time.Second)
+		time.Sleep(2 * time.Second)
+		write := func(v seam.View) (seam.Decision, error) {
+			return seam.Decision{Outcome: machine.Guard(v.Now, leasehold.ID{}, machine.Write, v.Row)}, nil
+		}
+		for range 2 { // the second finds nothing to forget
+			if err := e.Do(t.Context(), "r", write); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if len(d.rows) != 0 || len(e.table.rows) != 0 {
+			t.Errorf("rows on disk %v", d.rows)
+		}
+	})
+}
+
+func TestQueryNeedsAJournalThatCan(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		err := e.Query(t.Context(), "SELECT 1", nil, nil)
+		wantReason(t, "Query", err, leasehold.ReasonUnsupported)
+	})
+}
