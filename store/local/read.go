@@ -195,12 +195,9 @@ func cursor(kind, position string) string {
 }
 
 func parseCursor(kind, c string) (string, error) {
-	text, err := base64.RawURLEncoding.Strict().DecodeString(c)
-	if err != nil {
-		return "", badCursor()
-	}
-	position, ok := strings.CutPrefix(string(text), kind+":")
-	if !ok {
+	text, err := base64.RawURLEncoding.DecodeString(c)
+	position, ours := strings.CutPrefix(string(text), kind+":")
+	if err != nil || !ours || cursor(kind, position) != c { // the decoder is lenient
 		return "", badCursor()
 	}
 	return position, nil
