@@ -28,7 +28,21 @@ func (e *Engine) act(ctx context.Context, op string, decide func(machine.Instant
 	if err := e.durable(ctx, b); err != nil {
 		return out, now, e.explain(op, out.Row.Resource, err)
 	}
+	if refusal != nil {
+		e.tellRefused(op, now, out)
+	}
 	return out, now, refusal
+}
+
+// tellRefused lets watchers know of a refusal, which costs no write.
+func (e *Engine) tellRefused(op string, now machine.Instant, out machine.Outcome) {
+	e.hub.refused(func() leasehold.Record {
+		return leasehold.Record{
+			At: now.WallTime(), Kind: leasehold.KindRefused, Resource: out.Row.Resource,
+			Holder: out.Row.Holder, Token: out.Row.Token, Before: out.Row.State, After: out.Row.State,
+			Why: string(out.Reason), Details: map[string]string{"operation": op},
+		}
+	})
 }
 
 // apply writes the outcome down and serves whoever waits for what it freed. It
@@ -90,6 +104,7 @@ func (e *Engine) record(r leasehold.Record) {
 	}
 	e.seq++
 	r.Seq = e.seq
+	e.pending.told = append(e.pending.told, r)
 	if e.config.keeps(r.Kind) {
 		e.pending.Records = append(e.pending.Records, r)
 	}

@@ -10,9 +10,10 @@ import (
 type batch struct {
 	Batch
 	number  uint64
-	gone    map[string]int // resources deleted in this batch: where in Rows
-	touched bool           // to be written even if only the counters changed
-	answers []delivery     // for waiters, once it is durable
+	gone    map[string]int     // resources deleted in this batch: where in Rows
+	touched bool               // to be written even if only the counters changed
+	answers []delivery         // for waiters, once it is durable
+	told    []leasehold.Record // for watchers, then: also what is not kept
 
 	done chan struct{} // closed when its fate is known
 	err  error         // nil: durable. Set before done is closed

@@ -40,6 +40,7 @@ func (e *Engine) commitPending() {
 	e.mu.Unlock()
 	b.finish(nil)
 	b.deliver()
+	e.hub.publish(b.told)
 }
 
 // gather lets those whom the last commit set free join this one: it steps

@@ -65,6 +65,8 @@ type Engine struct {
 	owed    []leasehold.Record
 	orphans []machine.Row
 
+	hub hub
+
 	work    chan struct{}   // the pending batch has content
 	nudge   chan struct{}   // the keeper should look sooner
 	tidy    chan struct{}   // the sweeper should sweep now
@@ -85,6 +87,7 @@ var (
 	_ leasehold.Historian      = (*Engine)(nil)
 	_ leasehold.Cleaner        = (*Engine)(nil)
 	_ leasehold.Configurer     = (*Engine)(nil)
+	_ leasehold.Watcher        = (*Engine)(nil)
 	_ seam.Engine              = (*Engine)(nil)
 )
 
@@ -111,6 +114,7 @@ func Open(ctx context.Context, journal Journal, opts *Options) (*Engine, error) 
 	e.token = loaded.Token
 	e.adopt(loaded)
 	e.pending = newBatch(loaded.Commit + 1)
+	e.hub.begin(loaded.Seq)
 	e.running.Go(e.commit)
 	e.running.Go(e.keep)
 	e.running.Go(e.sweep)

@@ -72,6 +72,7 @@ func (e *Engine) recover(b *batch, cause error) {
 	e.resume(l, again)
 	if made {
 		b.deliver()
+		e.hub.publish(b.told)
 	}
 	if b.finished() {
 		return

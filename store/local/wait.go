@@ -29,7 +29,7 @@ func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 		if w = e.enqueue(now, r); w == nil {
 			return refuse(r.Resource, leasehold.ReasonIDInUse)
 		}
-		return out
+		return machine.Outcome{Row: out.Row} // not refused: it waits
 	})
 	if w != nil {
 		return e.await(ctx, w)
