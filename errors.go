@@ -56,7 +56,9 @@ const (
 	ReasonUnauthenticated Reason = "unauthenticated" // ErrForbidden
 	ReasonHolderMismatch  Reason = "holder_mismatch" // ErrForbidden
 
-	ReasonInvalid Reason = "invalid_argument" // ErrInvalid
+	ReasonInvalid   Reason = "invalid_argument"       // ErrInvalid
+	ReasonTooLarge  Reason = "too_large"              // ErrInvalid: the request has too many bytes
+	ReasonMediaType Reason = "unsupported_media_type" // ErrInvalid: the body is not JSON
 
 	ReasonUnsupported      Reason = "unsupported"       // ErrUnsupported
 	ReasonBlockingDisabled Reason = "blocking_disabled" // ErrUnsupported: the queue is switched off
@@ -81,7 +83,7 @@ var sentinels = map[Reason]error{
 
 	ReasonForbidden: ErrForbidden, ReasonUnauthenticated: ErrForbidden, ReasonHolderMismatch: ErrForbidden,
 
-	ReasonInvalid: ErrInvalid,
+	ReasonInvalid: ErrInvalid, ReasonTooLarge: ErrInvalid, ReasonMediaType: ErrInvalid,
 
 	ReasonUnsupported: ErrUnsupported, ReasonBlockingDisabled: ErrUnsupported,
 
@@ -147,42 +149,54 @@ func (e *Error) Error() string {
 func (e *Error) explain() string {
 	switch e.Reason {
 	case ReasonHeld:
-		return e.heldBy("held") + e.queue()
+		return e.heldBy("held") + e.queue() + e.retry()
 	case ReasonBreaking:
 		if e.Current == nil {
-			return fmt.Sprintf("the lease is being broken and ends in %v", round(e.Remaining))
+			return fmt.Sprintf("the lease is being broken and ends in %v; finish the work, or try again to acquire it then", round(e.Remaining))
 		}
-		return e.heldBy("being broken, still held") + e.queue()
-	case ReasonIDInUse:
-		return "the proposed lease id is live on another resource; propose a new one"
+		return e.heldBy("being broken, still held") + e.queue() + e.retry()
 	case ReasonMissing:
 		return e.heldBy("held") + "; show its lease id to write"
-	case ReasonExpired:
-		return "the lease has expired; acquire a new one with a new lease id"
-	case ReasonReleased:
-		return "the lease was released; acquire a new one with a new lease id"
-	case ReasonBroken:
-		return "the lease was broken; acquire a new one with a new lease id"
-	case ReasonMaxRenewals:
-		return "the lease has used up its renewals; let it go and acquire a new one"
-	case ReasonNotFound:
-		return "no lease is known by this id"
-	case ReasonTokenMismatch:
-		return "the token sent is of another grant"
-	case ReasonHolderMismatch:
-		return "the holder sent does not hold this lease"
 	case ReasonInvalid:
 		return e.Field + " " + e.Problem
 	case ReasonUnsupported:
-		return strings.TrimSpace(e.Store + " store cannot do this")
+		return strings.Replace("the "+e.Store+" store cannot do this; choose a store that can", "  ", " ", 1)
 	case ReasonTimeout:
-		return fmt.Sprintf("still held by another after waiting %v", round(e.Waited)) + e.queue()
-	case ReasonUnavailable:
-		return "the store is unavailable; nothing was changed, try again later"
-	case ReasonUnknown:
-		return "the answer was lost; it may have happened, so ask again with the same lease id"
+		return fmt.Sprintf("still held by another after waiting %v", round(e.Waited)) + e.queue() + "; ask again, or wait longer"
+	case ReasonRateLimited:
+		if e.RetryAfter <= 0 {
+			return "too many requests; try again later"
+		}
+		return "too many requests" + e.retry()
+	}
+	if s, ok := explanations[e.Reason]; ok {
+		return s
 	}
 	return string(e.Reason)
+}
+
+// explanations are the messages that are always the same.
+var explanations = map[Reason]string{
+	ReasonDeadlock:         "to wait here would close a circle of waiters; release what you hold and begin again",
+	ReasonIDInUse:          "the proposed lease id is in use; propose a new one",
+	ReasonExpired:          "the lease has expired; acquire a new one with a new lease id",
+	ReasonReleased:         "the lease was released; acquire a new one with a new lease id",
+	ReasonBroken:           "the lease was broken; acquire a new one with a new lease id",
+	ReasonMaxRenewals:      "the lease has used up its renewals; let it go and acquire a new one",
+	ReasonNotFound:         "no lease is known by this id; acquire a new one",
+	ReasonIDMismatch:       "the lease id shown is not that of the lease in the way; show the id of your own lease, or acquire one when this ends",
+	ReasonNotPresent:       "a lease id was shown where no lease is; show none, or acquire first",
+	ReasonTokenMismatch:    "the token sent is of another grant; send the token of the lease whose id you show, or none",
+	ReasonTooLarge:         "the request is too large; send less",
+	ReasonMediaType:        "the body is not what its Content-Type must say; send application/json",
+	ReasonForbidden:        "the caller may not do this; ask an operator for a role that may",
+	ReasonUnauthenticated:  "the caller is not known; send valid credentials",
+	ReasonHolderMismatch:   "the holder sent does not hold this lease; send the holder that does, or none",
+	ReasonBlockingDisabled: "waiting is switched off; ask without waiting, or switch " + SettingBlocking + " on",
+	ReasonSuperseded:       "a newer request with the same lease id took this place in the queue; wait for that one's answer",
+	ReasonCancelled:        "the caller ended the wait; ask again, with the same lease id to keep the place",
+	ReasonUnavailable:      "the store is unavailable; nothing was changed, try again later",
+	ReasonUnknown:          "the answer was lost; it may have happened, so ask again with the same lease id",
 }
 
 func (e *Error) heldBy(how string) string {
@@ -201,6 +215,13 @@ func (e *Error) queue() string {
 		return ""
 	}
 	return fmt.Sprintf("; %d waiting", e.Waiting)
+}
+
+func (e *Error) retry() string {
+	if e.RetryAfter <= 0 {
+		return "; try again later, or wait for it"
+	}
+	return fmt.Sprintf("; try again in %v", round(e.RetryAfter))
 }
 
 // Is makes errors.Is work with the sentinels.

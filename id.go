@@ -12,9 +12,11 @@ import (
 // ID is the secret handle of a lease: whoever shows it may renew, change,
 // transfer or release. It is a UUID, so letter case never matters.
 //
-// An ID does not print. Every verb of package fmt, log/slog and encoding/json
-// show a placeholder instead, so that a lease can be logged whole without
-// giving it away. Reveal is the only way out, and easy to grep for.
+// An ID does not print. Every verb of package fmt that go vet lets through,
+// log/slog and encoding/json show a placeholder instead, so that a lease can be
+// logged whole without giving it away. Reveal is the only way out, and easy to
+// grep for. The trap: package fmt asks no methods of unexported fields, so a
+// struct that keeps an ID in one must not be printed, or print itself.
 type ID [16]byte
 
 // NewID returns a random (version 4) ID.

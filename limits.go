@@ -2,6 +2,7 @@ package leasehold
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -190,7 +191,8 @@ func checkTimeout(d time.Duration) error {
 	if d == NoTimeout || d >= 0 && d <= MaxTimeout {
 		return nil
 	}
-	return invalid("timeout_ms", "is %d; want 0 to %d", d.Milliseconds(), MaxTimeout.Milliseconds())
+	ms := strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64)
+	return invalid("timeout_ms", "is %s; want 0 to %d", ms, MaxTimeout.Milliseconds())
 }
 
 // checkMatch checks the optional parts that must match a lease.
@@ -252,5 +254,6 @@ func TTLSeconds(s float64) (time.Duration, error) {
 	if math.IsNaN(s) || s < MinTTL.Seconds() || s > MaxTTL.Seconds() {
 		return 0, invalid("ttl_seconds", "is %v; want %v to %v, or -1 for no end", s, MinTTL.Seconds(), MaxTTL.Seconds())
 	}
-	return time.Duration(math.Floor(s*1000)) * time.Millisecond, nil
+	// Most decimals lie a hair beside their float: round that off before the cut.
+	return time.Duration(math.Round(s * 1e9)).Truncate(time.Millisecond), nil
 }

@@ -1,6 +1,9 @@
 package leasehold
 
-import "math"
+import (
+	"math"
+	"reflect"
+)
 
 // Setting is one run-time setting: what it means, what it may be, what it is.
 type Setting struct {
@@ -87,15 +90,14 @@ func (s Setting) With(value any) (Setting, error) {
 }
 
 func wholeNumber(value any) (int64, bool) {
-	switch v := value.(type) {
-	case int:
-		return int64(v), true
-	case int32:
-		return int64(v), true
-	case int64:
-		return v, true
-	case float64:
-		return int64(v), v == math.Trunc(v) && math.Abs(v) < 1<<53
+	switch v := reflect.ValueOf(value); {
+	case v.CanInt():
+		return v.Int(), true
+	case v.CanUint():
+		return int64(v.Uint()), v.Uint() <= math.MaxInt64
+	case v.CanFloat():
+		f := v.Float()
+		return int64(f), f == math.Trunc(f) && math.Abs(f) < 1<<53
 	}
 	return 0, false
 }

@@ -84,10 +84,11 @@ func ForceRelease(now Instant, row Row, why string) Outcome {
 	return o.end(now, leasehold.StateReleased, leasehold.KindForceReleased, why)
 }
 
+// end ends the lease now. One that has ended already did so when it did.
 func (o Outcome) end(now Instant, state leasehold.State, kind leasehold.Kind, why string) Outcome {
 	next := o.Row
 	next.State = state
-	next.Ends = now.Clock
+	next.Ends = min(now.Clock, next.Ends)
 	return o.to(next, kind, why)
 }
 
@@ -96,14 +97,17 @@ func (o Outcome) end(now Instant, state leasehold.State, kind leasehold.Kind, wh
 func Change(now Instant, r leasehold.ChangeRequest, row Row, known *Row, p Policy) Outcome {
 	o := begin(now, row, r.ID)
 	if o.Row.State == leasehold.StateActive && r.Proposed == o.Row.ID && (p.ChangeToCurrent || repeats(o.Row, r.ID, false)) {
+		if reason := matchSent(o.Row, r.Holder, r.Token); reason != "" {
+			return o.no(reason)
+		}
 		o.Idempotent = true
 		return o
 	}
 	if reason := match(o.Row, r.ID, r.Holder, r.Token); reason != "" {
 		return o.no(reason)
 	}
-	if reason := mayHand(now, o.Row, r.Proposed, known, p); reason != "" {
-		return o.no(reason)
+	if o = o.mayHand(now, r.Proposed, known, p); o.Reason != "" {
+		return o
 	}
 	if r.Proposed == o.Row.ID {
 		o.Idempotent = true
@@ -128,14 +132,15 @@ func Transfer(now Instant, r leasehold.TransferRequest, fresh Fresh, row Row, kn
 		o.Field, o.Problem = "to_holder", "holds the lease already; name another holder"
 		return o.no(leasehold.ReasonInvalid)
 	}
-	if reason := mayHand(now, o.Row, r.Proposed, known, p); reason != "" {
-		return o.no(reason)
+	if o = o.mayHand(now, r.Proposed, known, p); o.Reason != "" {
+		return o
 	}
 	if r.Proposed == o.Row.ID { // the old holder would keep the secret
 		return o.no(leasehold.ReasonIDInUse)
 	}
 	next := o.Row
 	next.Holder, next.Token = r.To, fresh.Token
+	next.Acquired = now.Wall // since when the new holder has it
 	next.ID, next.Former, next.Handed = r.Proposed, o.Row.ID, true
 	if next.ID.IsZero() {
 		next.ID = fresh.ID
@@ -155,14 +160,19 @@ func repeats(row Row, shown leasehold.ID, handed bool) bool {
 	return shown == row.Former && !shown.IsZero() && row.Handed == handed
 }
 
-// mayHand says whether the lease can get the proposed id.
-func mayHand(now Instant, row Row, proposed leasehold.ID, known *Row, p Policy) leasehold.Reason {
-	switch row.State {
+// mayHand refuses if the lease cannot get the proposed id. Where it is the
+// proposal that is at fault, Field says so: the lease itself is well.
+func (o Outcome) mayHand(now Instant, proposed leasehold.ID, known *Row, p Policy) Outcome {
+	switch o.Row.State {
 	case leasehold.StateActive:
 	case leasehold.StateBreaking:
-		return leasehold.ReasonBreaking
+		return o.no(leasehold.ReasonBreaking)
 	default:
-		return ended(row.State)
+		return o.no(ended(o.Row.State))
 	}
-	return spent(now, proposed, known, row, p)
+	if reason := spent(now, proposed, known, o.Row, p); reason != "" {
+		o.Field = "proposed_lease_id"
+		return o.no(reason)
+	}
+	return o
 }

@@ -102,6 +102,13 @@ func match(row Row, id leasehold.ID, holder string, token uint64) leasehold.Reas
 		return leasehold.ReasonReleased
 	case id != row.ID || id.IsZero():
 		return leasehold.ReasonNotFound
+	}
+	return matchSent(row, holder, token)
+}
+
+// matchSent compares what is optional: if it is sent, it must match.
+func matchSent(row Row, holder string, token uint64) leasehold.Reason {
+	switch {
 	case holder != "" && holder != row.Holder:
 		return leasehold.ReasonHolderMismatch
 	case token != 0 && token != row.Token:

@@ -1,0 +1,152 @@
+package leasehold_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+var allSentinels = map[string]error{
+	"ErrHeld": leasehold.ErrHeld, "ErrLost": leasehold.ErrLost, "ErrNotFound": leasehold.ErrNotFound,
+	"ErrForbidden": leasehold.ErrForbidden, "ErrInvalid": leasehold.ErrInvalid, "ErrUnsupported": leasehold.ErrUnsupported,
+	"ErrTimeout": leasehold.ErrTimeout, "ErrUnavailable": leasehold.ErrUnavailable, "ErrUnknown": leasehold.ErrUnknown,
+}
+
+// reasonsInSource reads every Reason with the sentinel that its comment names,
+// so that no new one can be forgotten here, nor a comment be wrong.
+func reasonsInSource(t *testing.T) map[leasehold.Reason]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[leasehold.Reason]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Names) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			return true
+		}
+		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sentinel, _, _ := strings.Cut(strings.TrimSpace(spec.Comment.Text()), ":")
+		found[leasehold.Reason(value)] = sentinel
+		return true
+	})
+	if len(found) < 25 {
+		t.Fatalf("errors.go has %d reasons; the test has not found them", len(found))
+	}
+	return found
+}
+
+func TestEveryReasonMatchesOneSentinel(t *testing.T) {
+	for reason, name := range reasonsInSource(t) {
+		want, known := allSentinels[name]
+		if !known {
+			t.Errorf("the comment of %s names %q, which is no sentinel", reason, name)
+			continue
+		}
+		if got := reason.Sentinel(); got != want {
+			t.Errorf("%s.Sentinel() = %v, want %v", reason, got, want)
+		}
+		err := fmt.Errorf("outer: %w", &leasehold.Error{Reason: reason, Cause: io.ErrUnexpectedEOF})
+		for other, sentinel := range allSentinels {
+			if got := errors.Is(err, sentinel); got != (other == name) {
+				t.Errorf("errors.Is(%s, %s) = %t, want %t", reason, other, got, other == name)
+			}
+		}
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s hides its cause", reason)
+		}
+	}
+}
+
+// TestUnknownReason: a newer server may know more. What it means is open.
+func TestUnknownReason(t *testing.T) {
+	err := &leasehold.Error{Reason: "lease_on_mars", Op: "renew"}
+	if !errors.Is(err, leasehold.ErrUnknown) || errors.Is(err, leasehold.ErrLost) {
+		t.Errorf("%v: want ErrUnknown and nothing else", err)
+	}
+	if got, want := err.Error(), "renew: lease_on_mars"; got != want {
+		t.Errorf("Error() = %q, want %q", got, want)
+	}
+}
+
+func TestReasonOf(t *testing.T) {
+	inner := &leasehold.Error{Reason: leasehold.ReasonExpired}
+	for _, tt := range []struct {
+		err  error
+		want leasehold.Reason
+	}{
+		{nil, ""},
+		{io.EOF, ""},
+		{inner, leasehold.ReasonExpired},
+		{fmt.Errorf("outer: %w", inner), leasehold.ReasonExpired},
+		{errors.Join(io.EOF, inner), leasehold.ReasonExpired},
+		{&leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: inner}, leasehold.ReasonUnknown},
+	} {
+		if got := leasehold.ReasonOf(tt.err); got != tt.want {
+			t.Errorf("ReasonOf(%v) = %q, want %q", tt.err, got, tt.want)
+		}
+	}
+}
+
+// advice holds, for every reason, words of its message that say what to do.
+var advice = map[leasehold.Reason]string{
+	leasehold.ReasonHeld:             "try again",
+	leasehold.ReasonBreaking:         "try again",
+	leasehold.ReasonDeadlock:         "release",
+	leasehold.ReasonIDInUse:          "propose a new one",
+	leasehold.ReasonMissing:          "show its lease id",
+	leasehold.ReasonExpired:          "acquire a new one",
+	leasehold.ReasonReleased:         "acquire a new one",
+	leasehold.ReasonBroken:           "acquire a new one",
+	leasehold.ReasonMaxRenewals:      "acquire a new one",
+	leasehold.ReasonNotFound:         "acquire a new one",
+	leasehold.ReasonIDMismatch:       "show the id",
+	leasehold.ReasonNotPresent:       "show none",
+	leasehold.ReasonTokenMismatch:    "send the token",
+	leasehold.ReasonForbidden:        "ask",
+	leasehold.ReasonUnauthenticated:  "credentials",
+	leasehold.ReasonHolderMismatch:   "send the holder",
+	leasehold.ReasonInvalid:          "want 1 to 3",
+	leasehold.ReasonUnsupported:      "choose",
+	leasehold.ReasonBlockingDisabled: "ask without waiting",
+	leasehold.ReasonTimeout:          "ask again",
+	leasehold.ReasonSuperseded:       "wait for",
+	leasehold.ReasonCancelled:        "ask again",
+	leasehold.ReasonUnavailable:      "try again",
+	leasehold.ReasonRateLimited:      "try again in 2s",
+	leasehold.ReasonUnknown:          "ask again with the same lease id",
+}
+
+func TestEveryMessageSaysWhatToDo(t *testing.T) {
+	for reason := range reasonsInSource(t) {
+		err := &leasehold.Error{
+			Reason: reason, Op: "acquire", Resource: "job", Store: "memory", Field: "ttl_seconds", Problem: "is 0; want 1 to 3",
+			Waiting: 3, RetryAfter: 2 * time.Second, Waited: time.Second, Cause: context.DeadlineExceeded,
+		}
+		got := err.Error()
+		words, ok := advice[reason]
+		if !ok || !strings.Contains(got, words) {
+			t.Errorf("%s: Error() = %q, want it to say %q", reason, got, words)
+		}
+		if strings.Contains(got, string(reason)) {
+			t.Errorf("%s: Error() = %q: that is a code, not a sentence", reason, got)
+		}
+		if !strings.HasPrefix(got, `acquire "job": `) || !strings.HasSuffix(got, ": context deadline exceeded") {
+			t.Errorf("%s: Error() = %q, want it to begin with the operation and end with the cause", reason, got)
+		}
+	}
+}
