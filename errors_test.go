@@ -121,6 +121,8 @@ var advice = map[leasehold.Reason]string{
 	leasehold.ReasonUnauthenticated:  "credentials",
 	leasehold.ReasonHolderMismatch:   "send the holder",
 	leasehold.ReasonInvalid:          "want 1 to 3",
+	leasehold.ReasonTooLarge:         "send less",
+	leasehold.ReasonMediaType:        "send application/json",
 	leasehold.ReasonUnsupported:      "choose",
 	leasehold.ReasonBlockingDisabled: "ask without waiting",
 	leasehold.ReasonTimeout:          "ask again",
