@@ -10,13 +10,17 @@ import (
 // lengthens no lease by more.
 const saveEvery = machine.Time(time.Second)
 
+// soon is the shortest time that a timer is set for. A timer that is due when
+// it is set crashes the race detector in a test bubble (Go 1.26).
+const soon = time.Nanosecond
+
 // bite is how many entries one hold of the lock may go through.
 const bite = 512
 
 // keep is the keeper: it sees to everything that time alone brings about. One
 // timer serves all leases.
 func (e *Engine) keep() {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(e.tend())
 	defer timer.Stop()
 	for {
 		select {
@@ -42,7 +46,7 @@ func (e *Engine) tend() time.Duration {
 	e.giveUpPlaces(now)
 	e.saveClock(now)
 	if more {
-		return 0
+		return soon
 	}
 	if e.table.due.len() > 0 {
 		e.wake = min(e.wake, e.table.due.first().row.Ends)
@@ -50,7 +54,7 @@ func (e *Engine) tend() time.Duration {
 	if e.wake == machine.Never {
 		return time.Hour
 	}
-	return max(0, time.Duration(e.wake-now.Clock))
+	return max(soon, time.Duration(e.wake-now.Clock))
 }
 
 // expire settles leases past their end, a bite at a time, and reports whether

@@ -58,7 +58,7 @@ func (e *Engine) await(ctx context.Context, w *waiter) (leasehold.Grant, error) 
 	var timeout <-chan time.Time
 	if w.req.Timeout != leasehold.NoTimeout {
 		spent := time.Duration(e.clock.now().Clock - w.arrived.Clock)
-		timer := time.NewTimer(w.req.Timeout - spent)
+		timer := time.NewTimer(max(soon, w.req.Timeout-spent))
 		defer timer.Stop()
 		timeout = timer.C
 	}
