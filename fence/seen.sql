@@ -1,0 +1,1 @@
+SELECT token FROM lease_fence WHERE resource = $1
