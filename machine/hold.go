@@ -140,7 +140,7 @@ func Transfer(now Instant, r leasehold.TransferRequest, fresh Fresh, row Row, kn
 	}
 	next := o.Row
 	next.Holder, next.Token = r.To, fresh.Token
-	next.Acquired = now.Wall // since when the new holder has it
+	next.Acquired, next.Renewed = now.Wall, now.Wall // since when the new holder has it
 	next.ID, next.Former, next.Handed = r.Proposed, o.Row.ID, true
 	if next.ID.IsZero() {
 		next.ID = fresh.ID

@@ -74,7 +74,8 @@ func verifyTransferred(t *testing.T, r leasehold.TransferRequest, before machine
 	t.Helper()
 	want := before
 	want.Holder, want.Token, want.ID = r.To, newToken, r.Proposed
-	want.Former, want.Handed, want.Acquired = before.ID, true, now.Wall
+	want.Former, want.Handed = before.ID, true
+	want.Acquired, want.Renewed = now.Wall, now.Wall
 	if r.Proposed.IsZero() {
 		want.ID = fresh.ID
 	}

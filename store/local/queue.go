@@ -19,6 +19,8 @@ type waiter struct {
 	granted bool
 	// gone: its caller has left.
 	gone bool
+	// overdue: its time was up while the grant was on its way.
+	overdue bool
 }
 
 type answer struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
 )
 
@@ -65,11 +66,11 @@ func (e *Engine) recover(b *batch, cause error) {
 		return
 	}
 	made := l.Commit >= b.number
-	again := void.answers
+	voids := []*batch{void}
 	if !made {
-		again = append(again, b.answers...)
+		voids = []*batch{b, void}
 	}
-	e.resume(l, again)
+	e.resume(l, voids)
 	if made {
 		b.deliver()
 		e.hub.publish(b.told)
@@ -112,20 +113,32 @@ func tell(deliveries []delivery, err error) {
 }
 
 // resume starts to decide again: waiters whose grants are void get their
-// places back before anybody is served.
-func (e *Engine) resume(l loaded, again []delivery) {
+// places back before anybody is served, and waits that failed are recorded
+// again, because they did fail.
+func (e *Engine) resume(l loaded, voids []*batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.adopt(l)
 	e.down = nil
 	if e.closed {
-		tell(again, unavailable(errClosed))
+		for _, b := range voids {
+			tell(b.answers, unavailable(errClosed))
+		}
 		return
 	}
-	for _, d := range again {
-		e.requeue(d.to)
-	}
 	now := e.now()
+	for _, b := range voids {
+		for _, r := range b.told {
+			if r.Kind == leasehold.KindFailed {
+				e.record(r)
+			}
+		}
+	}
+	for _, b := range voids {
+		for _, d := range b.answers {
+			e.requeue(now, d)
+		}
+	}
 	for _, row := range e.orphans {
 		e.giveBack(now, row)
 	}

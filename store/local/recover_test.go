@@ -241,3 +241,60 @@ func TestCloseWithAFailingLastCommit(t *testing.T) {
 		})
 	}
 }
+
+// The time of a waiter is up while its grant is on the way to a disk that then
+// fails: the wait ends, and does not hang.
+func TestTimeoutDuringAVoidGrant(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		g := acquire(t, e, "r", "a", time.Hour)
+		w := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "b", Timeout: time.Second})
+		d.set(func(d *disk) { d.slowness = 2 * time.Second })
+		d.failNext(unwritten)
+		go e.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID})
+		wantReason(t, "the wait", (<-w).err, leasehold.ReasonTimeout)
+		time.Sleep(time.Minute)
+		want := []leasehold.Kind{leasehold.KindAcquired, leasehold.KindFailed}
+		if got := d.kinds("r"); !slices.Equal(got, want) {
+			t.Errorf("history %v, want %v", got, want)
+		}
+		d.checkSeqs(t)
+	})
+}
+
+// The commit that carries the word to a superseded waiter fails: it hears all
+// the same, the newer request keeps the place, and the record is made good.
+func TestSupersededDuringAFailedCommit(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		g := acquire(t, e, "r", "a", time.Hour)
+		r := leasehold.AcquireRequest{Resource: "r", Holder: "b", ID: leasehold.NewID(), TTL: time.Hour, Timeout: time.Hour}
+		older := wait(t.Context(), e, r)
+		d.failNext(unwritten)
+		newer := wait(t.Context(), e, r)
+		wantReason(t, "the older wait", (<-older).err, leasehold.ReasonSuperseded)
+		release(t, e, g)
+		if a := <-newer; a.err != nil {
+			t.Errorf("the newer wait = %v", a.err)
+		}
+		want := []leasehold.Kind{leasehold.KindAcquired, leasehold.KindFailed, leasehold.KindReleased, leasehold.KindAcquired}
+		if got := d.kinds("r"); !slices.Equal(got, want) {
+			t.Errorf("history %v, want %v", got, want)
+		}
+		d.checkSeqs(t)
+	})
+}
+
+// A wait that timed out is in the history even if the commit that carried the
+// record failed.
+func TestFailedWaitIsRecordedAgainAfterAFailedCommit(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		acquire(t, e, "r", "a", time.Hour)
+		w := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "b", Timeout: time.Millisecond})
+		d.failNext(unwritten)
+		wantReason(t, "the wait", (<-w).err, leasehold.ReasonTimeout)
+		time.Sleep(time.Minute)
+		want := []leasehold.Kind{leasehold.KindAcquired, leasehold.KindFailed}
+		if got := d.kinds("r"); !slices.Equal(got, want) {
+			t.Errorf("history %v, want %v", got, want)
+		}
+	})
+}

@@ -66,8 +66,15 @@ func (e *Engine) Query(ctx context.Context, sql string, args []any, row func(sea
 	if !ok {
 		return &leasehold.Error{Reason: leasehold.ReasonUnsupported, Op: "query", Store: e.kind}
 	}
-	err := q.Query(ctx, sql, args, row)
-	if err == nil || errors.As(err, new(*leasehold.Error)) {
+	var own error
+	err := q.Query(ctx, sql, args, func(c seam.Columns) error {
+		own = row(c)
+		return own
+	})
+	switch {
+	case own != nil:
+		return own
+	case err == nil || errors.As(err, new(*leasehold.Error)):
 		return err
 	}
 	return e.explain("query", "", unavailable(err))

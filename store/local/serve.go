@@ -97,9 +97,14 @@ func (e *Engine) supersede(now machine.Instant, old *waiter) {
 	e.send(old, answer{err: e.waitError(now, old, leasehold.ReasonSuperseded, nil)})
 }
 
-// requeue gives a waiter whose answer is void its place back.
-func (e *Engine) requeue(w *waiter) {
+// requeue gives a waiter whose grant is void its place back. One that was
+// superseded has no place any more, but still has to hear of it.
+func (e *Engine) requeue(now machine.Instant, d delivery) {
+	w := d.to
 	if w.gone {
+		if d.err != nil {
+			e.send(w, d.answer)
+		}
 		return
 	}
 	w.granted = false
@@ -109,6 +114,9 @@ func (e *Engine) requeue(w *waiter) {
 		e.queues[w.req.Resource] = q
 	}
 	q.join(w.place, w)
+	if w.overdue {
+		e.send(w, answer{err: e.giveUp(now, w)})
+	}
 }
 
 // dismiss lets every waiter go because the engine closes.

@@ -107,12 +107,18 @@ func (e *Engine) timedOut(w *waiter) (*batch, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if w.granted || w.place.waiter != w { // or somebody took the place
+		w.overdue = true
 		return nil, nil
 	}
-	now := e.now()
+	err := e.giveUp(e.now(), w)
+	return e.pending, err
+}
+
+// giveUp ends a wait whose time is up.
+func (e *Engine) giveUp(now machine.Instant, w *waiter) error {
 	w.gone = true
 	e.leave(now, w, "timeout")
-	return e.pending, e.waitError(now, w, leasehold.ReasonTimeout, nil)
+	return e.waitError(now, w, leasehold.ReasonTimeout, nil)
 }
 
 func (e *Engine) waitError(now machine.Instant, w *waiter, reason leasehold.Reason, cause error) error {

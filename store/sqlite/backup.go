@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// Backup writes a consistent copy of the running store to path, which must not
+// exist. It holds all that was acknowledged before the call, lease ids
+// included, so it is readable by its owner only. Commits go on meanwhile. When
+// ctx ends the copy is given up and nothing is left behind.
+func (s *Store) Backup(ctx context.Context, path string) error {
+	path, err := resolve(path)
+	if err != nil {
+		return unavailable("backup", path, err)
+	}
+	err = publish(path, func(partial string) error {
+		return s.journal.read(ctx, func(conn *sqlite.Conn) error { return copyInto(conn, partial) })
+	})
+	return unavailable("backup", path, err)
+}
+
+// copyInto writes a compact copy of the connection's database, as of now, into
+// an empty file.
+func copyInto(conn *sqlite.Conn, path string) error {
+	return sqlitex.ExecuteTransient(conn, "VACUUM INTO ?", &sqlitex.ExecOptions{Args: []any{path}})
+}
+
+// publish makes a new file at path, whole or not at all: write fills a file
+// beside it, which takes its name when it is synced. The name is reserved first
+// with an empty file, so that nothing that exists is ever overwritten.
+func publish(path string, write func(partial string) error) (err error) {
+	if err := createEmpty(path); err != nil {
+		return err
+	}
+	partial := path + ".partial"
+	err = createEmpty(partial)
+	if err == nil {
+		if err = write(partial); err == nil {
+			err = replace(partial, path)
+		}
+		if err != nil {
+			os.Remove(partial)
+		}
+	}
+	if err != nil {
+		os.Remove(path)
+	}
+	return err
+}
+
+// createEmpty makes a file that only its owner can read.
+func createEmpty(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return &fileError{path: path, what: ErrExists, detail: "exists already; name another file, or move it away"}
+	}
+	if err != nil {
+		return explain(path, err)
+	}
+	return file.Close()
+}
+
+// replace gives the file another name, in one step that lasts.
+func replace(from, to string) error {
+	file, err := os.OpenFile(from, os.O_RDWR, 0)
+	if err != nil {
+		return explain(from, err)
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return explain(from, err)
+	}
+	if err := os.Rename(from, to); err != nil {
+		return fmt.Errorf("could not put %s in its place: %w", to, explain(to, err))
+	}
+	return explain(to, syncDir(filepath.Dir(to)))
+}

@@ -1,0 +1,157 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/local"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// journal keeps the engine's rows and history in one SQLite file. One
+// connection writes; a few others read, each from a snapshot of its own, so
+// that neither waits for the other.
+type journal struct {
+	path       string
+	durability Durability
+	lock       *lock
+
+	writer *writer // nil before Load and after a failed commit
+	broken *writer // the one whose commit failed, to be closed by Load
+
+	mu      sync.RWMutex
+	readers *sqlitex.Pool // nil before Load and after Close
+}
+
+var (
+	_ local.Journal = (*journal)(nil)
+	_ local.Querier = (*journal)(nil)
+)
+
+// readerCount is enough for lists of history and a backup at the same time.
+const readerCount = 4
+
+// openJournal claims the file and makes it ready. Load opens it.
+func openJournal(ctx context.Context, path string, opts Options) (*journal, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	held, err := takeLock(path, opts.Reach)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepare(ctx, path, opts.Modules); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, errors.Join(explain(path, err), held.free())
+	}
+	return &journal{path: path, durability: opts.Durability, lock: held}, nil
+}
+
+// Load opens the file anew and reads it. Nothing is reported that is not on
+// disk, whatever became of the handles and syncs before.
+func (j *journal) Load(ctx context.Context, each func(machine.Row) error) (local.State, error) {
+	state, err := j.load(ctx, each)
+	if err != nil {
+		return local.State{}, errors.Join(explain(j.path, err), j.shut())
+	}
+	return state, nil
+}
+
+func (j *journal) load(ctx context.Context, each func(machine.Row) error) (local.State, error) {
+	// What closing says is of no interest: these handles are not trusted, and
+	// what they failed to write is still in the log.
+	_ = j.shut()
+	if j.durability == DurabilityFull {
+		if err := settle(j.path); err != nil {
+			return local.State{}, err
+		}
+	}
+	w, err := openWriter(j.path, j.durability)
+	if err != nil {
+		return local.State{}, err
+	}
+	j.writer = w
+	state, err := w.load(ctx, each)
+	if err != nil {
+		return local.State{}, err
+	}
+	pool, err := sqlitex.NewPool(j.path, sqlitex.PoolOptions{
+		Flags:    sqlite.OpenReadOnly,
+		PoolSize: readerCount,
+		PrepareConn: func(conn *sqlite.Conn) error {
+			conn.SetBusyTimeout(busyTimeout)
+			return nil
+		},
+	})
+	if err != nil {
+		return local.State{}, err
+	}
+	j.mu.Lock()
+	j.readers = pool
+	j.mu.Unlock()
+	return state, nil
+}
+
+// Commit writes the batch in one transaction.
+func (j *journal) Commit(b *local.Batch) error {
+	if j.writer == nil {
+		return errUnloaded
+	}
+	if err := j.writer.write(b); err != nil {
+		j.broken, j.writer = j.writer, nil
+		return explain(j.path, err)
+	}
+	return nil
+}
+
+var errUnloaded = errors.New("the journal failed and is not loaded again yet")
+
+// Close closes the file and lets the lock go.
+func (j *journal) Close() error {
+	err := explain(j.path, j.shut())
+	return errors.Join(err, j.lock.free())
+}
+
+// shut closes every connection, after the reads under way have been cut short.
+func (j *journal) shut() error {
+	j.mu.Lock()
+	pool := j.readers
+	j.readers = nil
+	j.mu.Unlock()
+	var errs []error
+	if pool != nil {
+		errs = append(errs, pool.Close())
+	}
+	for _, w := range []*writer{j.broken, j.writer} {
+		if w != nil {
+			errs = append(errs, w.conn.Close())
+		}
+	}
+	j.broken, j.writer = nil, nil
+	return errors.Join(errs...)
+}
+
+// read lends a reading connection to f. It is cut short when ctx ends.
+func (j *journal) read(ctx context.Context, f func(*sqlite.Conn) error) error {
+	j.mu.RLock()
+	pool := j.readers
+	j.mu.RUnlock()
+	if pool == nil {
+		return errUnloaded
+	}
+	conn, err := pool.Take(ctx)
+	if err == nil {
+		err = f(conn)
+		pool.Put(conn)
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return explain(j.path, err)
+}

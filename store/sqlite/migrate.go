@@ -1,0 +1,170 @@
+package sqlite
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold/seam"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+//go:embed schema/*.sql
+var schemaFiles embed.FS
+
+// engineName stands for the engine among the modules.
+const engineName = "leasehold"
+
+// engineSchema is the engine's own schema, one file for each step. A released
+// file never changes.
+var engineSchema = readSchema()
+
+func readSchema() seam.Module {
+	m := seam.Module{Name: engineName}
+	entries, err := schemaFiles.ReadDir("schema") // in order of their names
+	if err != nil {
+		panic(err) // embedded, so it cannot fail
+	}
+	for _, e := range entries {
+		text, err := schemaFiles.ReadFile(path.Join("schema", e.Name()))
+		if err != nil {
+			panic(err)
+		}
+		_, name, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
+		m.Migrations = append(m.Migrations, seam.Migration{Name: name, SQL: string(text)})
+	}
+	return m
+}
+
+// step is one migration that the file still lacks.
+type step struct {
+	module  string
+	version int
+	seam.Migration
+}
+
+// migrate brings the schema up to date, in one transaction: all steps or none.
+// A step that fails leaves schema and data as they were; only a row in
+// migrations tells of it, where that table exists already.
+func migrate(conn *sqlite.Conn, file string, modules []seam.Module) error {
+	version, err := schemaVersion(conn, file)
+	if err != nil {
+		return err
+	}
+	if known := len(engineSchema.Migrations); version > known {
+		return newer(file, "schema", version, known)
+	}
+	steps, err := missing(conn, file, version, append([]seam.Module{engineSchema}, modules...))
+	if err != nil || len(steps) == 0 {
+		return err
+	}
+	failed, err := takeSteps(conn, steps)
+	if err == nil {
+		return nil
+	}
+	if version > 0 && failed != nil {
+		_ = record(conn, *failed, err) // the error itself is what matters
+	}
+	return err
+}
+
+// missing lists the steps to take, and refuses a file that has taken steps
+// which this program does not know.
+func missing(conn *sqlite.Conn, file string, version int, modules []seam.Module) ([]step, error) {
+	done, err := applied(conn, version)
+	if err != nil {
+		return nil, err
+	}
+	var steps []step
+	for _, m := range modules {
+		if have, know := len(done[m.Name]), len(m.Migrations); have > know {
+			return nil, newer(file, "schema of module "+m.Name, have, know)
+		}
+		for i, migration := range m.Migrations {
+			s := step{m.Name, i + 1, migration}
+			switch name, ok := done[m.Name][s.version]; {
+			case !ok:
+				steps = append(steps, s)
+			case name != s.Name:
+				return nil, &fileError{path: file, what: ErrForeign, detail: fmt.Sprintf(
+					"has taken step %d of %s as %q, which this program knows as %q; use the program that it belongs to", s.version, m.Name, name, s.Name)}
+			}
+		}
+	}
+	return steps, nil
+}
+
+// applied returns the names of the steps taken, by module and version.
+func applied(conn *sqlite.Conn, version int) (map[string]map[int]string, error) {
+	done := map[string]map[int]string{}
+	if version == 0 {
+		return done, nil
+	}
+	err := sqlitex.ExecuteTransient(conn, sqlApplied, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+		module := s.ColumnText(0)
+		if done[module] == nil {
+			done[module] = map[int]string{}
+		}
+		done[module][s.ColumnInt(1)] = s.ColumnText(2)
+		return nil
+	}})
+	return done, err
+}
+
+// takeSteps takes them in one transaction. If one fails it says which.
+func takeSteps(conn *sqlite.Conn, steps []step) (failed *step, err error) {
+	if err := run(conn, "BEGIN IMMEDIATE"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil && !conn.AutocommitEnabled() {
+			err = errors.Join(err, run(conn, "ROLLBACK"))
+		}
+	}()
+	for i, s := range steps {
+		if err := s.take(conn); err != nil {
+			return &steps[i], fmt.Errorf("migration %d (%s) of %s failed, the schema is as it was: %w", s.version, s.Name, s.module, err)
+		}
+		if err := record(conn, s, nil); err != nil {
+			return nil, err
+		}
+	}
+	if err := mark(conn); err != nil {
+		return nil, err
+	}
+	return nil, run(conn, "COMMIT")
+}
+
+func (s step) take(conn *sqlite.Conn) error {
+	if s.module != engineName {
+		if err := conn.SetAuthorizer(fence(s.module)); err != nil {
+			return err
+		}
+		defer conn.SetAuthorizer(nil)
+	}
+	err := script(conn, s.SQL)
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultAuth {
+		return fmt.Errorf("a module may only make and change what carries its name, %s_…, and leaves transactions and pragmas alone: %w", s.module, err)
+	}
+	return err
+}
+
+// record notes in the table of migrations how a step went.
+func record(conn *sqlite.Conn, s step, failure error) error {
+	status, text := "applied", any(nil)
+	if failure != nil {
+		status, text = "failed", failure.Error()
+	}
+	return sqlitex.ExecuteTransient(conn, sqlPutMigration, &sqlitex.ExecOptions{
+		Args: []any{s.module, s.version, s.Name, time.Now().UnixMilli(), status, text},
+	})
+}
+
+func newer(file, what string, have, know int) error {
+	return &fileError{path: file, what: ErrNewer, detail: fmt.Sprintf(
+		"has version %d of the %s and this program knows only version %d; use the newer program", have, what, know)}
+}

@@ -1,0 +1,140 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
+	"zombiezen.com/go/sqlite"
+)
+
+// bindRow binds the row to sql/put_lease.sql.
+func bindRow(s *sqlite.Stmt, r *machine.Row) {
+	s.BindText(1, r.Resource)
+	s.BindText(2, r.Holder)
+	s.BindBytes(3, r.ID[:])
+	s.BindInt64(4, int64(r.Token))
+	s.BindInt64(5, int64(r.State))
+	s.BindInt64(6, int64(r.TTL))
+	s.BindInt64(7, int64(r.Ends))
+	s.BindInt64(8, r.Acquired)
+	s.BindInt64(9, r.Renewed)
+	s.BindInt64(10, int64(r.Renewals))
+	s.BindInt64(11, int64(r.MaxRenewals))
+	bindPairs(s, 12, r.Metadata)
+	if r.Former.IsZero() {
+		s.BindNull(13)
+	} else {
+		s.BindBytes(13, r.Former[:])
+	}
+	s.BindBool(14, r.Handed)
+	s.BindBool(15, r.Scoped)
+}
+
+// rowReader reads rows of sql/all_leases.sql. Holders and metadata repeat a lot
+// among a million rows, so it keeps one of each.
+type rowReader struct {
+	holders map[string]string
+	pairs   map[string]map[string]string
+	buf     []byte
+}
+
+// mostShared bounds what a rowReader keeps; beyond it values are not repeating.
+const mostShared = 1 << 16
+
+func newRowReader() *rowReader {
+	return &rowReader{holders: map[string]string{}, pairs: map[string]map[string]string{}}
+}
+
+func (d *rowReader) row(s *sqlite.Stmt) (machine.Row, error) {
+	r := machine.Row{
+		Resource:    s.ColumnText(0),
+		Holder:      d.holder(s, 1),
+		Token:       uint64(s.ColumnInt64(3)),
+		State:       leasehold.State(s.ColumnInt64(4)),
+		TTL:         time.Duration(s.ColumnInt64(5)),
+		Ends:        machine.Time(s.ColumnInt64(6)),
+		Acquired:    s.ColumnInt64(7),
+		Renewed:     s.ColumnInt64(8),
+		Renewals:    s.ColumnInt32(9),
+		MaxRenewals: s.ColumnInt32(10),
+		Handed:      s.ColumnBool(13),
+		Scoped:      s.ColumnBool(14),
+	}
+	if r.State > leasehold.StateBroken {
+		return r, fmt.Errorf("the lease on %q has a state that is none: %w", r.Resource, errMalformed)
+	}
+	if s.ColumnLen(2) != len(r.ID) {
+		return r, fmt.Errorf("the lease on %q has an id that is none: %w", r.Resource, errMalformed)
+	}
+	s.ColumnBytes(2, r.ID[:])
+	s.ColumnBytes(12, r.Former[:])
+	var err error
+	r.Metadata, err = d.metadata(s, 11)
+	return r, err
+}
+
+func (d *rowReader) holder(s *sqlite.Stmt, col int) string {
+	b := d.bytes(s, col)
+	if h, ok := d.holders[string(b)]; ok {
+		return h
+	}
+	h := string(b)
+	if len(d.holders) < mostShared {
+		d.holders[h] = h
+	}
+	return h
+}
+
+func (d *rowReader) metadata(s *sqlite.Stmt, col int) (map[string]string, error) {
+	b := d.bytes(s, col)
+	if len(b) == 0 {
+		return nil, nil
+	}
+	if m, ok := d.pairs[string(b)]; ok {
+		return m, nil
+	}
+	m, err := decodePairs(b)
+	if err == nil && len(d.pairs) < mostShared {
+		d.pairs[string(b)] = m
+	}
+	return m, err
+}
+
+// bytes reads a column into the reader's buffer, which the next call reuses.
+func (d *rowReader) bytes(s *sqlite.Stmt, col int) []byte {
+	n := s.ColumnLen(col)
+	if n > len(d.buf) {
+		d.buf = make([]byte, max(n, 2*len(d.buf), 512))
+	}
+	return d.buf[:s.ColumnBytes(col, d.buf[:n])]
+}
+
+// errMalformed says that a value is not what this program would have written.
+var errMalformed = errors.New("malformed value")
+
+// bindPairs binds metadata or details as a JSON object; none is null.
+func bindPairs(s *sqlite.Stmt, param int, m map[string]string) {
+	if len(m) == 0 {
+		s.BindNull(param)
+		return
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // people read it with an SQLite shell
+	_ = enc.Encode(m)        // a map of strings in memory: nothing can fail
+	s.BindText(param, strings.TrimSuffix(b.String(), "\n"))
+}
+
+func decodePairs(b []byte) (map[string]string, error) {
+	var m map[string]string
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("%w: %v", errMalformed, err)
+	}
+	return m, nil
+}

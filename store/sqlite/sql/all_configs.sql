@@ -1,0 +1,1 @@
+SELECT key, type, value FROM lease_configs

@@ -1,0 +1,1 @@
+SELECT module, version, name FROM migrations WHERE status = 'applied'

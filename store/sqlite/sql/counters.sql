@@ -1,0 +1,1 @@
+SELECT batch, clock, token, seq, purged FROM lease_counters WHERE one = 1

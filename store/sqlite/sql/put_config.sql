@@ -1,0 +1,1 @@
+REPLACE INTO lease_configs (key, type, value) VALUES (?, ?, ?)

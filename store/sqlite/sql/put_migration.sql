@@ -1,0 +1,1 @@
+REPLACE INTO migrations (module, version, name, applied_at, status, error) VALUES (?, ?, ?, ?, ?, ?)

@@ -1,0 +1,1 @@
+UPDATE lease_counters SET token = ? WHERE one = 1
