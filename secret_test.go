@@ -14,6 +14,7 @@ import (
 	"text/template"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/memory"
 )
 
 // verifySecret fails if the text gives the sample id away in any form it could
@@ -157,4 +158,32 @@ func TestSecretWouldBeSeen(t *testing.T) {
 			t.Errorf("verifySecret does not notice %q", leak)
 		}
 	}
+}
+
+// A handle is what people log; its id sits in an unexported field, of which
+// package fmt asks nothing.
+func TestHeldKeepsTheSecret(t *testing.T) {
+	store := memory.New()
+	defer store.Close()
+	m, err := leasehold.NewManager(store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close(t.Context())
+	held, err := m.TryAcquire(t.Context(), "job", leasehold.Want{ID: mustID(t, sampleID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
+		text := fmt.Sprintf(format, held)
+		verifySecret(t, "Sprintf("+format+", held)", text)
+		if !strings.Contains(text, "job") {
+			t.Errorf("Sprintf(%q, held) = %q, want it to name the resource", format, text)
+		}
+	}
+	var text, js bytes.Buffer
+	slog.New(slog.NewTextHandler(&text, nil)).Info("held", "lease", held)
+	slog.New(slog.NewJSONHandler(&js, nil)).Info("held", "lease", held)
+	verifySecret(t, "slog as text", text.String())
+	verifySecret(t, "slog as JSON", js.String())
 }

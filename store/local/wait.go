@@ -98,6 +98,8 @@ func (e *Engine) cancelled(ctx context.Context, w *waiter) error {
 		e.leave(now, w, "cancelled")
 	case w.req.ID.IsZero():
 		e.giveBack(now, machine.Row{Resource: w.req.Resource, ID: w.id})
+	default: // a grant that can be asked for again is on its way
+		return e.waitError(now, w, leasehold.ReasonUnknown, context.Cause(ctx))
 	}
 	return e.waitError(now, w, leasehold.ReasonCancelled, context.Cause(ctx))
 }

@@ -1,0 +1,81 @@
+package leasehold
+
+import "time"
+
+// Event is something that happened to a held lease: Renewed, RenewalFailed,
+// Breaking, Lost or Released. No other type implements it.
+//
+// Options.Observe gets the events of a Manager one at a time, in the order in
+// which they happened, with no lock held, on a goroutine of its own: it may take
+// its time and may call the Manager. Nothing waits for it but Close. When it
+// lags thousands of events behind, Renewed and RenewalFailed are left out until
+// it has caught up; Breaking, Lost and Released never are.
+type Event interface {
+	// Info tells which lease, and when.
+	Info() EventInfo
+	event()
+}
+
+// EventInfo names the lease that an event is about, never by its id.
+type EventInfo struct {
+	Resource string
+	Holder   string
+	Token    uint64
+	Time     time.Time // wall clock
+}
+
+// Renewed tells that the store has confirmed the lease for another ttl, or, for
+// an infinite lease, that it is still there.
+type Renewed struct {
+	EventInfo
+	NewExpiry time.Time // wall clock, for people; zero if infinite
+	Took      time.Duration
+}
+
+// RenewalFailed tells of a renewal that failed. Unless it is followed by Lost
+// the lease is still held.
+type RenewalFailed struct {
+	EventInfo
+	Attempt   int // 1 for the first since the last success
+	Err       error
+	WillRetry bool // another attempt is planned before the safety line
+}
+
+// Breaking tells that somebody breaks the lease: it is not renewed any more, and
+// its context ends a margin before the period does.
+type Breaking struct {
+	EventInfo
+	Remaining time.Duration // of the period, by the store's answer
+}
+
+// Lost tells that the lease is no longer held and its context has ended.
+type Lost struct {
+	EventInfo
+
+	// Reason is the store's where it said that the lease is gone, else how the
+	// lease ran out: ReasonExpired at the safety line, ReasonBroken after
+	// Breaking, ReasonMaxRenewals.
+	Reason Reason
+
+	// LastSuccess is when the last successful request was sent, by the wall
+	// clock.
+	LastSuccess time.Time
+}
+
+// Released tells that the holder has let go of the lease.
+type Released struct {
+	EventInfo
+
+	// Err is set where the store could not be told; the lease then ends by
+	// itself when its ttl does.
+	Err error
+}
+
+// Info tells which lease, and when.
+func (i EventInfo) Info() EventInfo { return i }
+
+func (Renewed) event()       {}
+func (RenewalFailed) event() {}
+func (Breaking) event()      {}
+func (Lost) event()          {}
+func (Released) event()      {}

@@ -1,0 +1,214 @@
+package leasehold
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestValidityCountsFromBeforeTheRequest: a slow request eats into the lease,
+// because nobody can tell when the store began to count.
+func TestValidityCountsFromBeforeTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeStore()
+		slow := func(context.Context, string, string) error { time.Sleep(5 * time.Second); return nil }
+		s.hook(nil, slow)
+		m := newManager(t, s, &Options{NoAutoRenew: true})
+		start := time.Now()
+		h := mustTry(t, m, "a")
+		<-h.Context().Done()
+		if got := time.Since(start); got != 54*time.Second {
+			t.Errorf("lost %v after the request was sent, want 54s", got)
+		}
+		if left := s.state("a").Remaining; left <= 0 {
+			t.Error("the store had given the lease away before the context ended")
+		}
+		lostBy(t, h, ReasonExpired)
+	})
+}
+
+// TestRenewalCountsFromBeforeTheRequest is the same for renewals.
+func TestRenewalCountsFromBeforeTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeStore()
+		m := newManager(t, s, &Options{NoAutoRenew: true})
+		h := mustTry(t, m, "a")
+		time.Sleep(20 * time.Second)
+		s.hook(nil, func(context.Context, string, string) error { time.Sleep(4 * time.Second); return nil })
+		sent := time.Now()
+		if err := h.Renew(t.Context()); err != nil {
+			t.Fatalf("Renew = %v", err)
+		}
+		<-h.Context().Done()
+		if got := time.Since(sent); got != 54*time.Second {
+			t.Errorf("lost %v after the renewal was sent, want 54s", got)
+		}
+	})
+}
+
+// TestLongWaitWithDelayedAnswer: ten ttls in the queue, and an answer that takes
+// its time. The lease is neither dead on arrival nor honoured too long.
+func TestLongWaitWithDelayedAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		unknown bool          // the store cannot tell how long the request waited
+		delay   time.Duration // of the answer
+		line    time.Duration // after the grant
+	}{
+		{"told", false, 0, 54 * time.Second},
+		{"told late", false, 20 * time.Second, 54 * time.Second},
+		{"told after the line", false, 55 * time.Second, (55 + 54) * time.Second}, // by the renewal that confirms it
+		{"unknown", true, 0, 54 * time.Second},
+		{"unknown, late", true, 20 * time.Second, (20 + 54) * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &fakeQueue{fakeStore: newFakeStore(), unknown: c.unknown}
+				first := mustTry(t, newManager(t, s, nil), "a")
+				var granted time.Time
+				s.hook(nil, func(ctx context.Context, op, _ string) error {
+					if op == "wait" && s.state("a").Token == 2 {
+						granted = time.Now()
+						time.Sleep(c.delay)
+					}
+					return nil
+				})
+				// The wait is one request, as if the whole of it fit into one.
+				m := newManager(t, s, &Options{NoAutoRenew: true})
+				time.AfterFunc(10*time.Minute, func() { first.Release(context.Background()) })
+				a, err := m.newAsk(t.Context(), "a", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h, err := a.obtain(t.Context(), func(a *ask, ctx context.Context) (*Held, error) {
+					a.req.Timeout = time.Hour
+					return a.send(ctx, s.Wait, time.Hour)
+				})
+				if err != nil {
+					t.Fatalf("Wait = %v", err)
+				}
+				stillHeld(t, h)
+				confirmed := c.unknown || c.delay > 54*time.Second
+				if got := s.count("renew") > 10; confirmed != (h.Renewals() == 1) {
+					t.Errorf("Renewals() = %d, confirmed %v, want %v", h.Renewals(), got, confirmed)
+				}
+				<-h.Context().Done()
+				if got := time.Since(granted); got != c.line {
+					t.Errorf("lost %v after the grant, want %v", got, c.line)
+				}
+				if s.state("a").Remaining <= 0 {
+					t.Error("the store had given the lease away before the context ended")
+				}
+			})
+		})
+	}
+}
+
+// TestWaitedLongerThanTheRequest: a store that exaggerates how long the request
+// waited gains nothing.
+func TestWaitedLongerThanTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, newFakeStore(), &Options{NoAutoRenew: true})
+		a, err := m.newAsk(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := a.obtain(t.Context(), func(a *ask, ctx context.Context) (*Held, error) {
+			return a.send(ctx, func(ctx context.Context, r AcquireRequest) (Grant, error) {
+				g, err := m.store.Acquire(ctx, r)
+				g.Waited = time.Hour
+				return g, err
+			}, time.Minute)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(54 * time.Second)
+		lostBy(t, h, ReasonExpired)
+	})
+}
+
+// TestConfirmFails: a grant that cannot be confirmed is not handed out.
+func TestConfirmFails(t *testing.T) {
+	none := 0
+	for _, c := range []struct {
+		name    string
+		want    Want
+		renewal *Error
+		target  error
+		state   State // of the row in the end
+	}{
+		{"gone", Want{}, &Error{Reason: ReasonExpired}, ErrLost, StateActive},
+		{"store down", Want{TTL: 5 * time.Second}, &Error{Reason: ReasonUnavailable}, ErrUnavailable, StateExpired},
+		{"no renewals", Want{MaxRenewals: &none}, nil, ErrInvalid, StateReleased},
+		{"no answer in time", Want{TTL: Infinite}, &Error{Reason: ReasonUnknown}, ErrUnknown, StateReleased},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeStore()
+				s.before = func(_ context.Context, op, _ string) error {
+					if op == "renew" && c.renewal != nil {
+						return c.renewal
+					}
+					return nil
+				}
+				m := newManager(t, s, nil)
+				a, err := m.newAsk(t.Context(), "a", []Want{c.want})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = a.obtain(t.Context(), func(a *ask, ctx context.Context) (*Held, error) {
+					return a.send(ctx, func(ctx context.Context, r AcquireRequest) (Grant, error) {
+						g, err := s.Acquire(ctx, r)
+						g.Waited = WaitUnknown
+						return g, err
+					}, time.Minute)
+				})
+				wantErr(t, "a grant without confirmation", err, c.target)
+				synctest.Wait()
+				if got := s.state("a").State; got != c.state {
+					t.Errorf("the row is %v, want %v", got, c.state)
+				}
+			})
+		})
+	}
+}
+
+// TestConfirmComesLate: a confirmation whose answer takes longer than the lease
+// is none; the next one counts.
+func TestConfirmComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeStore()
+		n := 0
+		s.after = func(_ context.Context, op, _ string) error {
+			if op == "acquire" {
+				time.Sleep(9500 * time.Millisecond)
+			}
+			if n++; op == "renew" && n == 2 {
+				time.Sleep(9500 * time.Millisecond) // a store that minds no deadline
+			}
+			return nil
+		}
+		m := newManager(t, s, &Options{TTL: 10 * time.Second, NoAutoRenew: true})
+		h := mustTry(t, m, "a")
+		stillHeld(t, h)
+		if h.Renewals() != 2 {
+			t.Errorf("Renewals() = %d, want 2", h.Renewals())
+		}
+	})
+}
+
+// TestStorePromisesLess: the line is drawn by what the store has promised.
+func TestStorePromisesLess(t *testing.T) {
+	for _, c := range []struct{ ttl, remaining, want time.Duration }{
+		{time.Minute, time.Minute, time.Minute},
+		{time.Minute, 30 * time.Second, 30 * time.Second},
+		{time.Minute, 0, time.Minute},
+		{Infinite, Infinite, Infinite},
+	} {
+		if got := lengthOf(Lease{TTL: c.ttl, Remaining: c.remaining}); got != c.want {
+			t.Errorf("lengthOf(ttl %v, remaining %v) = %v, want %v", c.ttl, c.remaining, got, c.want)
+		}
+	}
+}
