@@ -54,7 +54,7 @@ func TestNoOrphanAfterLostAnswers(t *testing.T) {
 		s := newFakeStore()
 		s.after = func(_ context.Context, op, _ string) error {
 			if op == "acquire" {
-				return lostAnswer(nil)
+				return lostAnswer(context.Background())
 			}
 			return nil
 		}
@@ -110,7 +110,7 @@ func TestNoSearchWithoutEnd(t *testing.T) {
 				s := newFakeStore()
 				s.before = func(_ context.Context, op, _ string) error {
 					if op == "acquire" {
-						return lostAnswer(nil)
+						return lostAnswer(context.Background())
 					}
 					return nil
 				}
@@ -139,7 +139,7 @@ func TestForeignIDIsLeftAlone(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, &Options{Holder: "ann"})
 		want := Want{ID: NewID()}
-		s.hook(nil, func(context.Context, string, string) error { return lostAnswer(nil) })
+		s.hook(nil, func(context.Context, string, string) error { return lostAnswer(context.Background()) })
 		_, err := m.TryAcquire(t.Context(), "a", want)
 		wantErr(t, "TryAcquire with every answer lost", err, ErrUnknown)
 		s.hook(nil, nil)

@@ -231,9 +231,9 @@ func TestUsedIDIsReplaced(t *testing.T) {
 		want Want
 		do   func(*fakeStore) error
 	}{
-		"broken":      {Want{}, func(s *fakeStore) error { s.breakLease("a", 0); return lostAnswer(nil) }},
-		"breaking":    {Want{}, func(s *fakeStore) error { s.breakLease("a", time.Second); return lostAnswer(nil) }},
-		"no renewals": {Want{MaxRenewals: &none}, func(s *fakeStore) error { return lostAnswer(nil) }},
+		"broken":      {Want{}, func(s *fakeStore) error { s.breakLease("a", 0); return lostAnswer(context.Background()) }},
+		"breaking":    {Want{}, func(s *fakeStore) error { s.breakLease("a", time.Second); return lostAnswer(context.Background()) }},
+		"no renewals": {Want{MaxRenewals: &none}, func(s *fakeStore) error { return lostAnswer(context.Background()) }},
 		"used by chance": {Want{}, func(s *fakeStore) error {
 			s.breakLease("a", 0)
 			return &Error{Reason: ReasonIDInUse}

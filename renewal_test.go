@@ -193,7 +193,7 @@ func TestDefinitiveAnswersLoseAtOnce(t *testing.T) {
 				h := mustTry(t, m, "a")
 				time.Sleep(40*time.Second - 1)
 				stillHeld(t, h)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				lostBy(t, h, reason)
 				wantErr(t, "Err()", h.Err(), reason.Sentinel(), cause)

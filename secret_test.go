@@ -60,8 +60,8 @@ func TestFmtKeepsTheSecret(t *testing.T) {
 			verifySecret(t, "Sprintf("+format+", &id)", fmt.Sprintf(format, &id))
 		}
 	}
-	surplus := "one argument too many"
-	verifySecret(t, surplus, fmt.Sprintf(surplus, id))
+	surplus := []any{"text", id}
+	verifySecret(t, "one argument too many", fmt.Sprintf("%s", surplus...))
 	verifySecret(t, "Sprint", fmt.Sprint(id, &id, []leasehold.ID{id}, map[leasehold.ID]leasehold.ID{id: id}))
 }
 
