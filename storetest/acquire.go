@@ -1,0 +1,166 @@
+package storetest
+
+import (
+	"maps"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+var acquireChecks = []check{
+	{name: "GrantsFreeResource", run: grantsFree},
+	{name: "MakesAnIDOfItsOwn", run: makesIDs},
+	{name: "TakesTheProposedID", run: takesProposedID},
+	{name: "KeepsMetadata", run: keepsMetadata},
+	{name: "CutsTTLToMilliseconds", run: cutsTTL},
+	{name: "GrantsShortestAndLongest", run: grantsExtremes},
+	{name: "FillsInTheTTL", run: fillsInTTL},
+	{name: "GrantsWithoutEnd", run: grantsInfinite, needs: []Capability{Infinite}},
+	{name: "GrantsAfterRelease", run: grantsAfterRelease},
+	{name: "TokensGrow", run: tokensGrow},
+	{name: "ResourcesAreIndependent", run: resourcesIndependent},
+	{name: "OneHolderHoldsMany", run: oneHolderHoldsMany},
+}
+
+func grantsFree(e *env) {
+	e.free("r")
+	if s := e.status("r"); s.Lease != nil || len(s.Waiters) != 0 {
+		e.Errorf("Status of a resource never leased = %s with %d waiters, want nothing", tell(s), len(s.Waiters))
+	}
+	g := e.acquire("r", "h")
+	if g.Idempotent || g.Waited != 0 || g.Renewals != 0 || g.MaxRenewals != leasehold.Unlimited || len(g.Metadata) != 0 {
+		e.Errorf("Acquire = %+v, want a plain new lease", g)
+	}
+	if g.TTL != e.long {
+		e.Errorf("Acquire.TTL = %v, want %v", g.TTL, e.long)
+	}
+	l := e.held(g.Lease)
+	if !e.about(l.Remaining, e.long) || l.TTL != e.long || l.State != leasehold.StateActive {
+		e.Errorf("Status = %+v, want the lease as granted", l)
+	}
+	if d := l.ExpiresAt.Sub(l.AcquiredAt) - e.long; e.h.Bubble && (d > time.Millisecond || d < -time.Millisecond) {
+		e.Errorf("Status: from %v to %v, want %v between", l.AcquiredAt, l.ExpiresAt, e.long)
+	}
+}
+
+func makesIDs(e *env) {
+	seen := map[leasehold.ID]bool{}
+	for range 20 {
+		g := e.acquire("r", "h")
+		if seen[g.ID] {
+			e.Fatal("Acquire gave the same id twice")
+		}
+		seen[g.ID] = true
+		e.release(g.Lease)
+	}
+}
+
+func takesProposedID(e *env) {
+	r := e.request("r", "h")
+	r.ID = e.id()
+	g := e.grant(r) // checks the id
+	e.renew(g.Lease)
+}
+
+func keepsMetadata(e *env) {
+	r := e.request("r", "h")
+	r.Metadata = map[string]string{"host": "a", "Odd.Key_1-": "'; DROP TABLE leases; --\n\x00 é 🔑", "empty": ""}
+	want := maps.Clone(r.Metadata)
+	g := e.grant(r)
+	if !maps.Equal(g.Metadata, want) {
+		e.Errorf("Acquire.Metadata = %q, want %q", g.Metadata, want)
+	}
+	r.Metadata["host"] = "changed by the caller afterwards"
+	if got := e.renew(g.Lease).Metadata; !maps.Equal(got, want) {
+		e.Errorf("Renew.Metadata = %q, want %q", got, want)
+	}
+	if got := e.held(g.Lease).Metadata; !maps.Equal(got, want) {
+		e.Errorf("Status.Metadata = %q, want %q", got, want)
+	}
+}
+
+func cutsTTL(e *env) {
+	r := e.request("r", "h")
+	r.TTL = e.h.MinTTL + 1_999_999*time.Nanosecond
+	if g := e.grant(r); g.TTL != e.h.MinTTL+time.Millisecond {
+		e.Errorf("Acquire with ttl %v = lease of %v, want %v", r.TTL, g.TTL, e.h.MinTTL+time.Millisecond)
+	}
+}
+
+func grantsExtremes(e *env) {
+	for _, ttl := range []time.Duration{e.h.MinTTL, e.h.MaxTTL} {
+		r := e.request("r"+ttl.String(), "h")
+		r.TTL = ttl
+		if g := e.grant(r); g.TTL != ttl {
+			e.Errorf("Acquire with ttl %v = lease of %v", ttl, g.TTL)
+		}
+	}
+}
+
+func fillsInTTL(e *env) {
+	g := e.grant(leasehold.AcquireRequest{Resource: "r", Holder: "h"})
+	if g.TTL != leasehold.Infinite && (g.TTL < e.h.MinTTL || g.TTL > e.h.MaxTTL) {
+		e.Errorf("Acquire without a ttl = lease of %v, want the default", g.TTL)
+	}
+	if e.h.can(Settings) && g.TTL != 5*time.Minute {
+		e.Errorf("Acquire without a ttl = lease of %v, want 5m0s", g.TTL)
+	}
+}
+
+func grantsInfinite(e *env) {
+	r := e.request("r", "h")
+	r.TTL = leasehold.Infinite
+	g := e.grant(r)
+	if g.TTL != leasehold.Infinite || g.Remaining != leasehold.Infinite || !g.ExpiresAt.IsZero() {
+		e.Errorf("Acquire = ttl %v, %v remaining, end %v; want no end", g.TTL, g.Remaining, g.ExpiresAt)
+	}
+	if e.h.Bubble {
+		e.pass(20 * 24 * time.Hour)
+	}
+	e.held(g.Lease)
+	err := e.refused(e.request("r", "other"), leasehold.ReasonHeld)
+	if err.Current == nil || err.Current.Remaining != leasehold.Infinite || err.RetryAfter < 0 {
+		e.Errorf("Acquire of it = %+v, want the lease without an end as Current", err)
+	}
+	e.release(e.renew(g.Lease))
+	e.acquire("r", "other")
+}
+
+func grantsAfterRelease(e *env) {
+	first := e.acquire("r", "a")
+	e.release(first.Lease)
+	second := e.acquire("r", "b")
+	if second.ID == first.ID {
+		e.Error("Acquire after a release gave the old id")
+	}
+	e.held(second.Lease)
+}
+
+func tokensGrow(e *env) {
+	var last uint64
+	for i := range 10 {
+		r := e.request("r", "h")
+		g := e.grant(r)
+		if g.Token <= last {
+			e.Fatalf("grant %d has token %d, after %d", i, g.Token, last)
+		}
+		last = g.Token
+		e.release(g.Lease)
+	}
+}
+
+func resourcesIndependent(e *env) {
+	a, b := e.acquire("a", "x"), e.acquire("b", "y")
+	e.release(a.Lease)
+	e.held(b.Lease)
+	e.free("a")
+}
+
+func oneHolderHoldsMany(e *env) {
+	a, b := e.acquire("a", "h"), e.acquire("b", "h")
+	if a.ID == b.ID {
+		e.Error("two leases of one holder have the same id")
+	}
+	e.held(a.Lease)
+	e.held(b.Lease)
+}

@@ -1,0 +1,201 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/leasehold/leasehold"
+)
+
+// Capability names something that a store may lack. Each is explained by what
+// the suite expects of a store that has it.
+type Capability string
+
+// The capabilities that are interfaces.
+const (
+	Waiting      Capability = "waiting"       // leasehold.Waiter
+	Breaking     Capability = "breaking"      // leasehold.Breaker
+	Changing     Capability = "changing"      // leasehold.Changer
+	Transfer     Capability = "transfer"      // leasehold.Transferer
+	Finding      Capability = "finding"       // leasehold.Finder, and calls that leave the resource out
+	Listing      Capability = "listing"       // leasehold.Lister
+	ForceRelease Capability = "force-release" // leasehold.HolderReleaser
+	History      Capability = "history"       // leasehold.Historian
+	Settings     Capability = "settings"      // leasehold.Configurer
+	Cleanup      Capability = "cleanup"       // leasehold.Cleaner
+)
+
+// The capabilities that are behaviour.
+const (
+	// Priorities: the queue serves higher priorities first.
+	Priorities Capability = "priorities"
+	// KeptPlaces: the queue keeps the place of an absent waiter.
+	KeptPlaces Capability = "kept-places"
+	// ShownQueue: Status and ErrHeld tell who waits and how many.
+	ShownQueue Capability = "shown-queue"
+	// WaitTimes: Grant.Waited is known, never WaitUnknown.
+	WaitTimes Capability = "wait-times"
+	// MetadataFilter: List filters by metadata.
+	MetadataFilter Capability = "metadata-filter"
+	// Infinite: leases without an end.
+	Infinite Capability = "infinite"
+	// MaxRenewals: leases with a limit of renewals.
+	MaxRenewals Capability = "max-renewals"
+	// UniqueIDs: an id is unique in the store, not only on its resource.
+	UniqueIDs Capability = "unique-ids"
+	// Memory: the last lease of a resource is remembered after its end, so that
+	// its id is told what became of it.
+	Memory Capability = "memory"
+	// ExpiryRecords: an expiry is written into the history.
+	ExpiryRecords Capability = "expiry-records"
+	// HealthNames: leases on __healthcheck__… can be acquired here.
+	HealthNames Capability = "health-names"
+)
+
+// can reports whether the harness claims the capability. What builds on
+// another capability goes with it.
+func (h Harness) can(c Capability) bool {
+	if slices.Contains(h.Without, c) {
+		return false
+	}
+	switch c {
+	case Priorities, KeptPlaces, ShownQueue, WaitTimes:
+		return h.can(Waiting)
+	case MetadataFilter:
+		return h.can(Listing)
+	case ExpiryRecords:
+		return h.can(History)
+	}
+	return true
+}
+
+var capabilityChecks = []check{
+	{name: "AreAsClaimed", run: func(e *env) {
+		for _, p := range probes {
+			err := p.try(e)
+			able := !errors.Is(err, leasehold.ErrUnsupported)
+			switch {
+			case able && !e.h.can(p.capability):
+				e.Errorf("the store can do %q (probe: %v), but the harness says it cannot", p.capability, err)
+			case !able && e.h.can(p.capability):
+				e.Errorf("the store cannot do %q (probe: %v); list it in Harness.Without", p.capability, err)
+			}
+		}
+	}},
+	{name: "AreKnown", run: func(e *env) {
+		for _, c := range e.h.Without {
+			if !known[c] {
+				e.Errorf("Harness.Without lists %q, which is no capability", c)
+			}
+		}
+	}},
+}
+
+var known = map[Capability]bool{
+	Waiting: true, Breaking: true, Changing: true, Transfer: true, Finding: true, Listing: true,
+	ForceRelease: true, History: true, Settings: true, Cleanup: true,
+	Priorities: true, KeptPlaces: true, ShownQueue: true, WaitTimes: true, MetadataFilter: true,
+	Infinite: true, MaxRenewals: true, UniqueIDs: true, Memory: true, ExpiryRecords: true, HealthNames: true,
+}
+
+// missing is the answer of a power that the store does not have at all.
+var missing = &leasehold.Error{Reason: leasehold.ReasonUnsupported, Problem: "no such method"}
+
+// probe tries a capability without leaving anything behind that matters. Only
+// whether the answer is ErrUnsupported counts.
+type probe struct {
+	capability Capability
+	try        func(e *env) error
+}
+
+var probes = []probe{
+	{Waiting, func(e *env) error {
+		return ask(e, func(s leasehold.Waiter, ctx context.Context) error {
+			_, err := s.Wait(ctx, e.request("probe-wait", "p"))
+			return err
+		})
+	}},
+	{Breaking, func(e *env) error {
+		return ask(e, func(s leasehold.Breaker, ctx context.Context) error {
+			_, err := s.Break(ctx, leasehold.BreakRequest{Resource: "probe-break"})
+			return err
+		})
+	}},
+	{Changing, func(e *env) error {
+		return ask(e, func(s leasehold.Changer, ctx context.Context) error {
+			_, err := s.Change(ctx, leasehold.ChangeRequest{ID: e.id(), Resource: "probe-change", Proposed: e.id()})
+			return err
+		})
+	}},
+	{Transfer, func(e *env) error {
+		return ask(e, func(s leasehold.Transferer, ctx context.Context) error {
+			_, err := s.Transfer(ctx, leasehold.TransferRequest{ID: e.id(), Resource: "probe-transfer", To: "q"})
+			return err
+		})
+	}},
+	{Finding, func(e *env) error {
+		return ask(e, func(s leasehold.Finder, ctx context.Context) error {
+			_, err := s.Find(ctx, e.id())
+			return err
+		})
+	}},
+	{Listing, func(e *env) error {
+		return ask(e, func(s leasehold.Lister, ctx context.Context) error {
+			_, err := s.List(ctx, leasehold.ListRequest{})
+			return err
+		})
+	}},
+	{ForceRelease, func(e *env) error {
+		return ask(e, func(s leasehold.HolderReleaser, ctx context.Context) error {
+			_, err := s.ReleaseHolder(ctx, "probe-nobody", "")
+			return err
+		})
+	}},
+	{History, func(e *env) error {
+		return ask(e, func(s leasehold.Historian, ctx context.Context) error {
+			_, err := s.History(ctx, leasehold.HistoryRequest{})
+			return err
+		})
+	}},
+	{Settings, func(e *env) error {
+		return ask(e, func(s leasehold.Configurer, ctx context.Context) error {
+			_, err := s.Settings(ctx)
+			return err
+		})
+	}},
+	{Cleanup, func(e *env) error {
+		return ask(e, func(s leasehold.Cleaner, ctx context.Context) error {
+			_, err := s.Cleanup(ctx)
+			return err
+		})
+	}},
+	{Infinite, func(e *env) error {
+		r := e.request("probe-infinite", "p")
+		r.TTL = leasehold.Infinite
+		return e.attempt(r)
+	}},
+	{MaxRenewals, func(e *env) error {
+		r := e.request("probe-limit", "p")
+		r.MaxRenewals = new(int)
+		return e.attempt(r)
+	}},
+}
+
+// ask calls a power, or answers that it is missing.
+func ask[P any](e *env, call func(P, context.Context) error) error {
+	p, ok := e.store.(P)
+	if !ok {
+		return missing
+	}
+	return call(p, e.Context())
+}
+
+// attempt acquires and gives back.
+func (e *env) attempt(r leasehold.AcquireRequest) error {
+	g, err := e.store.Acquire(e.Context(), r)
+	if err == nil {
+		e.release(g.Lease)
+	}
+	return err
+}

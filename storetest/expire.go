@@ -1,0 +1,100 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+var expireChecks = []check{
+	{name: "EndsByItself", run: endsByItself},
+	{name: "EndsExactly", run: endsExactly, simulated: true},
+	{name: "TellsTheOwner", run: tellsTheOwner},
+	{name: "IsNotListed", run: expiredNotListed, needs: []Capability{Listing}},
+	{name: "NewGrantHasNewToken", run: grantAfterExpiry},
+	{name: "ManyAtOnce", run: manyExpire},
+	{name: "IsRecorded", run: expiryRecorded, needs: []Capability{ExpiryRecords}},
+}
+
+func endsByItself(e *env) {
+	g := e.grant(e.brief("r", "h"))
+	e.outlive(e.short)
+	e.ended(g.Lease, leasehold.StateExpired)
+	if s := e.status("r"); s.Check(g.Token) {
+		e.Error("Status.Check says that the token of an expired lease may act")
+	}
+	e.acquire("r", "other")
+}
+
+func endsExactly(e *env) {
+	g := e.grant(e.brief("r", "h"))
+	e.pass(e.short - time.Nanosecond)
+	if l := e.held(g.Lease); l.Remaining != time.Nanosecond {
+		e.Errorf("a nanosecond before the end Remaining = %v", l.Remaining)
+	}
+	e.pass(time.Nanosecond)
+	e.ended(g.Lease, leasehold.StateExpired)
+}
+
+func tellsTheOwner(e *env) {
+	g := e.grant(e.brief("r", "h"))
+	e.outlive(e.short)
+	e.reason("Renew", e.renewErr(g.Lease), e.lost(leasehold.ReasonExpired)...)
+	e.reason("Release", e.releaseErr(g.Lease), e.lost(leasehold.ReasonExpired)...)
+	e.ended(g.Lease, leasehold.StateExpired)
+	if e.h.can(Breaking) {
+		_, err := e.breakNow("r", "")
+		e.reason("Break", err, e.lost(leasehold.ReasonExpired)...)
+	}
+	if e.h.can(Changing) {
+		_, err := power[leasehold.Changer](e).Change(e.Context(), leasehold.ChangeRequest{ID: g.ID, Resource: "r", Proposed: e.id()})
+		e.reason("Change", err, e.lost(leasehold.ReasonExpired)...)
+	}
+	if e.h.can(Transfer) {
+		_, err := power[leasehold.Transferer](e).Transfer(e.Context(), leasehold.TransferRequest{ID: g.ID, Resource: "r", To: "x"})
+		e.reason("Transfer", err, e.lost(leasehold.ReasonExpired)...)
+	}
+	e.ended(g.Lease, leasehold.StateExpired)
+}
+
+func expiredNotListed(e *env) {
+	e.grant(e.brief("r", "h"))
+	keep := e.acquire("stays", "h")
+	e.outlive(e.short)
+	e.lists(leasehold.ListRequest{}, keep.Resource)
+}
+
+func grantAfterExpiry(e *env) {
+	var last uint64
+	for range 2 {
+		g := e.grant(e.brief("r", "h"))
+		if g.Token <= last {
+			e.Errorf("token %d after %d", g.Token, last)
+		}
+		last = g.Token
+		e.outlive(e.short)
+	}
+}
+
+func manyExpire(e *env) {
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	for _, n := range names {
+		e.grant(e.brief(n, "h"))
+	}
+	long := e.acquire("long", "h")
+	e.outlive(e.short)
+	for _, n := range names {
+		e.free(n)
+	}
+	e.held(long.Lease)
+}
+
+func expiryRecorded(e *env) {
+	g := e.grant(e.brief("r", "h"))
+	e.outlive(e.short)
+	e.acquire("r", "next") // whoever comes next writes the expiry down, if nobody did
+	records := e.kinds("r", leasehold.KindAcquired, leasehold.KindExpired, leasehold.KindAcquired)
+	if r := records[1]; r.Before != leasehold.StateActive || r.After != leasehold.StateExpired || r.Holder != "h" || r.Token != g.Token {
+		e.Errorf("record of the expiry = %+v", r)
+	}
+}

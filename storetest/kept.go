@@ -1,0 +1,175 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+var keptChecks = []check{
+	{name: "AbsentIsSkipped", run: absentSkipped, needs: []Capability{KeptPlaces}},
+	{name: "AbsentAloneBlocksNobody", run: absentAlone, needs: []Capability{KeptPlaces}},
+	{name: "RankIsKept", run: rankKept, needs: []Capability{KeptPlaces}},
+	{name: "RankIsKeptAfterTimeout", run: rankKeptAfterTimeout, needs: []Capability{KeptPlaces}},
+	{name: "SkippedKeepsItsRank", run: skippedKeepsRank, needs: []Capability{KeptPlaces}},
+	{name: "KeptForThirtySeconds", run: keptForThirtySeconds, needs: []Capability{KeptPlaces}, simulated: true},
+	{name: "LostAfterThirtySeconds", run: lostAfterThirtySeconds, needs: []Capability{KeptPlaces}, simulated: true},
+	{name: "NotKeptWithoutID", run: notKeptWithoutID, needs: []Capability{KeptPlaces}},
+	{name: "NotShownWhileAbsent", run: absentNotShown, needs: []Capability{KeptPlaces, ShownQueue}},
+	{name: "TakenOver", run: takenOver, needs: []Capability{KeptPlaces}},
+	{name: "ComingAndGoingOften", run: comingAndGoing, needs: []Capability{KeptPlaces}},
+	{name: "OtherResourcesAreNotMeant", run: keptPerResource, needs: []Capability{KeptPlaces}},
+	{name: "SupersededIsRecorded", run: supersededRecorded, needs: []Capability{KeptPlaces, History}},
+}
+
+// place is a request that keeps its place.
+func (e *env) place(holder string) leasehold.AcquireRequest {
+	return withID(e.request("r", holder), e.id())
+}
+
+func absentSkipped(e *env) {
+	g := e.acquire("r", "h")
+	away := e.wait(e.place("away"))
+	here := e.wait(e.request("r", "here"))
+	away.leave()
+	e.inOrder(g.Lease, here)
+}
+
+func absentAlone(e *env) {
+	g := e.acquire("r", "h")
+	e.wait(e.place("away")).leave()
+	e.release(g.Lease)
+	e.settle()
+	e.free("r")
+	e.acquire("r", "other")
+}
+
+func rankKept(e *env) {
+	g := e.acquire("r", "h")
+	r := e.place("first")
+	first := e.wait(r)
+	second := e.wait(e.request("r", "second"))
+	first.leave()
+	e.pass(time.Second)
+	e.inOrder(g.Lease, e.wait(r), second)
+}
+
+func rankKeptAfterTimeout(e *env) {
+	g := e.acquire("r", "h")
+	r := e.place("first")
+	r.Timeout = time.Second
+	first := e.wait(r)
+	second := e.wait(e.request("r", "second"))
+	e.reason("Wait", first.failed(), leasehold.ReasonTimeout)
+	r.Timeout = 0
+	e.inOrder(g.Lease, e.wait(r), second)
+}
+
+// skippedKeepsRank is away when its turn comes, and still before those who
+// came later when it is back.
+func skippedKeepsRank(e *env) {
+	g := e.acquire("r", "h")
+	r := e.place("away")
+	away := e.wait(r)
+	second := e.wait(e.request("r", "second"))
+	third := e.wait(e.request("r", "third"))
+	away.leave()
+	e.release(g.Lease)
+	current := second.atOnce()
+	e.inOrder(current.Lease, e.wait(r), third)
+}
+
+func keptForThirtySeconds(e *env) {
+	g := e.acquire("r", "h")
+	r := e.place("first")
+	first := e.wait(r)
+	second := e.wait(e.request("r", "second"))
+	first.leave()
+	e.pass(leasehold.KeptPlace - time.Millisecond)
+	e.inOrder(g.Lease, e.wait(r), second)
+}
+
+func lostAfterThirtySeconds(e *env) {
+	g := e.acquire("r", "h")
+	r := e.place("first")
+	first := e.wait(r)
+	second := e.wait(e.request("r", "second"))
+	first.leave()
+	e.pass(leasehold.KeptPlace + time.Millisecond + e.h.Slack)
+	e.inOrder(g.Lease, second, e.wait(r))
+}
+
+func notKeptWithoutID(e *env) {
+	g := e.acquire("r", "h")
+	first := e.wait(e.request("r", "first"))
+	second := e.wait(e.request("r", "second"))
+	first.leave()
+	e.inOrder(g.Lease, second, e.wait(e.request("r", "first")))
+}
+
+func absentNotShown(e *env) {
+	e.acquire("r", "h")
+	r := e.place("away")
+	e.wait(r).leave()
+	e.eventually("the absent waiter is not shown", func() bool { return len(e.status("r").Waiters) == 0 })
+	if err := e.refused(e.request("r", "x"), leasehold.ReasonHeld); err.Waiting != 0 {
+		e.Errorf("ErrHeld: Waiting = %d, want 0 while the only waiter is absent", err.Waiting)
+	}
+	e.wait(r)
+	if n := len(e.status("r").Waiters); n != 1 {
+		e.Errorf("Status shows %d waiters after it came back, want 1", n)
+	}
+}
+
+func takenOver(e *env) {
+	g := e.acquire("r", "h")
+	r := e.place("first")
+	r.Timeout = leasehold.NoTimeout
+	older := e.wait(r)
+	second := e.wait(e.request("r", "second"))
+	newer := e.start(r)
+	e.reason("the older Wait", older.failed(), leasehold.ReasonSuperseded)
+	e.settle()
+	if e.h.can(ShownQueue) {
+		e.eventually("two waiters are shown", func() bool { return len(e.status("r").Waiters) == 2 })
+	}
+	e.inOrder(g.Lease, newer, second)
+}
+
+func comingAndGoing(e *env) {
+	g := e.acquire("r", "h")
+	r := e.place("restless")
+	w := e.wait(r)
+	patient := e.wait(e.request("r", "patient"))
+	for range 10 {
+		w.leave()
+		e.pass(e.short / 10)
+		w = e.wait(r)
+	}
+	e.inOrder(g.Lease, w, patient)
+}
+
+func keptPerResource(e *env) {
+	e.acquire("r", "h")
+	other := e.acquire("other", "h")
+	r := e.place("w")
+	e.wait(r).leave()
+	first := e.wait(e.request("other", "first"))
+	r.Resource = "other"
+	e.inOrder(other.Lease, first, e.wait(r))
+}
+
+func supersededRecorded(e *env) {
+	e.acquire("r", "h")
+	r := e.place("w")
+	r.Timeout = leasehold.NoTimeout
+	older := e.wait(r)
+	e.start(r)
+	older.failed()
+	e.eventually("a record of the superseded wait", func() bool {
+		failed := readHistory(e.TB, e.store, leasehold.HistoryRequest{Kind: leasehold.KindFailed})
+		e.secret("history", fmt.Sprintf("%+v", failed))
+		return len(failed) == 1 && failed[0].Why == "superseded" && failed[0].Holder == "w"
+	})
+}

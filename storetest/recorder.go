@@ -1,0 +1,167 @@
+package storetest
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+// Recorder is a store that writes down what its callers were told, so that
+// CheckHistory can decide whether one store that does one thing at a time
+// could have said all that. Powers that it does not have are not recorded.
+type Recorder struct {
+	mu    sync.Mutex
+	store leasehold.Store
+	clock int64 // a counter orders calls better than any real clock
+	calls []call
+}
+
+// Record wraps a store.
+func Record(store leasehold.Store) *Recorder { return &Recorder{store: store} }
+
+// Switch goes on recording with another store on the same data, after a crash
+// or a restart. No call may be under way.
+func (r *Recorder) Switch(store leasehold.Store) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.store = store
+}
+
+// Recording is a history of calls, as their callers saw it.
+type Recording struct{ calls []call }
+
+// Recording returns what was recorded so far. No call may be under way.
+func (r *Recorder) Recording() *Recording {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &Recording{calls: slices.Clone(r.calls)}
+}
+
+// Len is the number of calls.
+func (r *Recording) Len() int { return len(r.calls) }
+
+// InDoubt is the number of calls whose answer was lost.
+func (r *Recording) InDoubt() int { return r.count(inDoubt) }
+
+// Failed is the number of calls that the store said it did not carry out.
+func (r *Recording) Failed() int { return r.count(nothing) }
+
+// Grants is the number of new leases.
+func (r *Recording) Grants() int {
+	n := 0
+	for _, c := range r.calls {
+		if c.kind == callAcquire && c.result == done {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Recording) count(want result) int {
+	n := 0
+	for _, c := range r.calls {
+		if c.result == want {
+			n++
+		}
+	}
+	return n
+}
+
+// call is one call and its answer.
+type call struct {
+	kind     callKind
+	resource string
+	id       leasehold.ID // shown, proposed or, in the answer, given
+	next     leasehold.ID // proposed by a transfer
+	holder   string       // who asks; of a transfer, who gets
+	proposed bool         // the caller knew the id before the answer
+	mortal   bool         // the lease is short and may end at any time
+
+	begin, end int64
+
+	result result
+	token  uint64 // of the lease in the answer; zero: none
+	owner  string // of the lease in the answer
+	locked bool   // whether the lease in the answer is live
+	err    error
+}
+
+type callKind string
+
+const (
+	callAcquire  callKind = "acquire"
+	callRenew    callKind = "renew"
+	callRelease  callKind = "release"
+	callBreak    callKind = "break"
+	callTransfer callKind = "transfer"
+	callStatus   callKind = "status"
+)
+
+// result is what an answer says about the resource.
+type result string
+
+const (
+	done       result = "done"
+	repeated   result = "done before"
+	held       result = "held"
+	gone       result = "gone"     // the lease meant is not live
+	nothing    result = "nothing"  // no effect, and no word about the resource
+	inDoubt    result = "in doubt" // it may have happened, or may happen yet
+	unexpected result = "unexpected"
+)
+
+// mortal leases are too short to rely on while a test runs.
+func mortal(ttl time.Duration) bool {
+	return ttl != leasehold.Infinite && ttl < time.Minute
+}
+
+func (r *Recorder) open(c call) (call, leasehold.Store) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clock++
+	c.begin = r.clock
+	return c, r.store
+}
+
+func (r *Recorder) shut(c call, l leasehold.Lease, err error) {
+	c.err = err
+	if c.result == "" {
+		c.result = verdict(err)
+	}
+	var typed *leasehold.Error
+	if errors.As(err, &typed) && typed.Current != nil {
+		l = *typed.Current
+	}
+	c.token, c.owner, c.locked = l.Token, l.Holder, l.State.Locked()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clock++
+	c.end = r.clock
+	if c.result == inDoubt {
+		c.end = math.MaxInt64
+	}
+	r.calls = append(r.calls, c)
+}
+
+// verdict reads an error.
+func verdict(err error) result {
+	switch {
+	case err == nil:
+		return done
+	case leasehold.ReasonOf(err) == leasehold.ReasonIDInUse:
+		return unexpected
+	case errors.Is(err, leasehold.ErrHeld):
+		return held
+	case errors.Is(err, leasehold.ErrLost), errors.Is(err, leasehold.ErrNotFound):
+		return gone
+	case errors.Is(err, leasehold.ErrUnknown), leasehold.ReasonOf(err) == leasehold.ReasonCancelled:
+		return inDoubt // a cancelled wait may have been granted in that moment
+	case errors.Is(err, leasehold.ErrUnavailable), errors.Is(err, leasehold.ErrTimeout), errors.Is(err, leasehold.ErrUnsupported):
+		return nothing
+	}
+	return unexpected
+}

@@ -1,0 +1,222 @@
+// Package storetest defines what a store is: a store is whatever passes Run.
+//
+// A driver's test is a few lines:
+//
+//	func TestConformance(t *testing.T) {
+//		storetest.Run(t, storetest.Harness{
+//			Open: func(t testing.TB) leasehold.Store {
+//				s := mystore.New(client(t))
+//				t.Cleanup(func() { s.Close() })
+//				return s
+//			},
+//			Without: []storetest.Capability{storetest.Waiting, storetest.Priorities},
+//		})
+//	}
+//
+// The suite is split by topic, one file each. New behaviour goes into the
+// suite first, never into one driver's own tests. Beside the suite there is a
+// history checker (Hammer, Recorder, CheckHistory), for tests that break a
+// store on purpose, and a set of benchmarks (Bench).
+package storetest
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+// Harness tells the suite how to make a store and what it can do.
+type Harness struct {
+	// Open makes a fresh, empty store, and closes it by t.Cleanup. A check may
+	// have closed it before: the second Close must do no harm. With Bubble, it
+	// is called inside the bubble.
+	Open func(t testing.TB) leasehold.Store
+
+	// Reopen closes the store, if it is open, and opens another one on the same
+	// data, closing that by t.Cleanup too. Nil: nothing outlives the store, and
+	// the checks of durability do not run.
+	Reopen func(t testing.TB, old leasehold.Store) leasehold.Store
+
+	// Bubble runs every check in a synctest bubble, where hours pass in
+	// milliseconds and ends are exact. It is for stores that talk to nobody
+	// outside the process. Otherwise checks take real time, and the few that
+	// would need hours do not run.
+	Bubble bool
+
+	// Parallel runs the checks at the same time, which makes up for real
+	// waiting. Open is then called from several goroutines, and the stores that
+	// it makes must not see each other's leases. It has no effect with Bubble.
+	Parallel bool
+
+	// MinTTL and MaxTTL are the store's limits, where narrower than
+	// leasehold.MinTTL and leasehold.MaxTTL. Zero: those.
+	MinTTL, MaxTTL time.Duration
+
+	// MaxResource is the longest resource name in bytes, where shorter than
+	// leasehold.MaxResource. Zero: that.
+	MaxResource int
+
+	// Slack is how coarse the store's clock is: how much later than its end a
+	// lease may let go, and how far off Remaining may be. Zero: nothing in a
+	// bubble, half a second otherwise.
+	Slack time.Duration
+
+	// Without lists what the store cannot do. The suite fails if the store can
+	// do it all the same, and if it cannot do something that is not listed.
+	Without []Capability
+}
+
+// check is one line of the contract.
+type check struct {
+	name  string
+	run   func(e *env)
+	needs []Capability
+
+	// simulated: it needs more time than anybody has, so it runs in bubbles.
+	simulated bool
+	// parallel work at full speed: it runs outside of bubbles, too, because
+	// nothing in it waits for a clock.
+	unbubbled bool
+	// reopens: it needs Harness.Reopen.
+	reopens bool
+	// gaps: it switches history off or purges it, so that the audit at the end
+	// of the check must not ask for a record of everything.
+	gaps bool
+}
+
+type topic struct {
+	name   string
+	checks []check
+}
+
+// topics is the contract, in the order in which a new store is best built.
+func topics() []topic {
+	return []topic{
+		{"Capabilities", capabilityChecks},
+		{"Acquire", acquireChecks},
+		{"Conflict", conflictChecks},
+		{"IdempotentAcquire", idempotentChecks},
+		{"Renew", renewChecks},
+		{"Limits", limitChecks},
+		{"Expire", expireChecks},
+		{"Release", releaseChecks},
+		{"Break", breakChecks},
+		{"Change", changeChecks},
+		{"Transfer", transferChecks},
+		{"IDs", idChecks},
+		{"Find", findChecks},
+		{"Wait", waitChecks},
+		{"Fairness", fairnessChecks},
+		{"KeptPlaces", keptChecks},
+		{"ForceRelease", forceChecks},
+		{"List", listChecks},
+		{"ListCursor", listCursorChecks},
+		{"History", historyChecks},
+		{"HistoryFilter", historyFilterChecks},
+		{"Settings", settingChecks},
+		{"HistorySettings", historySettingChecks},
+		{"Cleanup", cleanupChecks},
+		{"Names", nameChecks},
+		{"Invalid", invalidChecks},
+		{"Context", contextChecks},
+		{"Close", closeChecks},
+		{"Secrets", secretChecks},
+		{"Concurrency", concurrencyChecks},
+		{"Durability", durabilityChecks},
+		{"Mistakes", mistakeChecks},
+	}
+}
+
+// Run holds a store to the contract.
+func Run(t *testing.T, h Harness) {
+	h = h.withDefaults(t)
+	together := h.Parallel && !h.Bubble
+	seats := make(chan struct{}, 32)
+	each(together, topics(), func(topic topic) {
+		t.Run(topic.name, func(t *testing.T) {
+			each(together, topic.checks, func(c check) {
+				seats <- struct{}{}
+				defer func() { <-seats }()
+				if h.runs(c) {
+					t.Run(c.name, func(t *testing.T) { h.perform(t, c) })
+				}
+			})
+		})
+	})
+}
+
+// each calls f for all of them, together or one after the other. Checks that
+// run together mostly sleep, so t.Parallel, which counts processors, would let
+// in far too few.
+func each[T any](together bool, all []T, f func(T)) {
+	var running sync.WaitGroup
+	for _, one := range all {
+		running.Go(func() { f(one) })
+		if !together {
+			running.Wait()
+		}
+	}
+	running.Wait()
+}
+
+func (h Harness) withDefaults(t *testing.T) Harness {
+	t.Helper()
+	if h.Open == nil {
+		t.Fatal("storetest: Harness.Open is nil")
+	}
+	if h.MinTTL == 0 {
+		h.MinTTL = leasehold.MinTTL
+	}
+	if h.MaxTTL == 0 {
+		h.MaxTTL = leasehold.MaxTTL
+	}
+	if h.MaxResource == 0 {
+		h.MaxResource = leasehold.MaxResource
+	}
+	if h.Slack == 0 && !h.Bubble {
+		h.Slack = 500 * time.Millisecond
+	}
+	return h
+}
+
+// runs reports whether a check concerns the store. One that does not is left
+// out and not skipped: the harness says in one place what a store lacks.
+func (h Harness) runs(c check) bool {
+	if c.simulated && !h.Bubble || c.reopens && h.Reopen == nil {
+		return false
+	}
+	for _, need := range c.needs {
+		if !h.can(need) {
+			return false
+		}
+	}
+	return true
+}
+
+func (h Harness) perform(t *testing.T, c check) {
+	if h.Bubble && !c.unbubbled {
+		bubble(t, h, c.body())
+		return
+	}
+	inReal := h
+	inReal.Bubble = false
+	inReal.Slack = max(h.Slack, 500*time.Millisecond)
+	c.body()(newEnv(t, inReal))
+}
+
+// body is the check with what holds at the end of every check.
+func (c check) body() func(*env) {
+	return func(e *env) {
+		e.gaps = c.gaps
+		c.run(e)
+		e.audit()
+	}
+}
+
+// bubble runs f in a synctest bubble, with a store opened inside it.
+func bubble(t *testing.T, h Harness, f func(*env)) {
+	synctest.Test(t, func(t *testing.T) { f(newEnv(t, h)) })
+}
