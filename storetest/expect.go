@@ -73,7 +73,12 @@ func (e *env) refused(r leasehold.AcquireRequest, want ...leasehold.Reason) *lea
 	e.learn(r.ID)
 	g, err := e.store.Acquire(e.Context(), r)
 	e.learn(g.ID)
-	return e.reason(fmt.Sprintf("Acquire(%q) by %q", r.Resource, r.Holder), err, want...)
+	call := fmt.Sprintf("Acquire(%q) by %q", r.Resource, r.Holder)
+	typed := e.reason(call, err, want...)
+	if typed.Current == nil && (typed.Reason == leasehold.ReasonHeld || typed.Reason == leasehold.ReasonBreaking) {
+		e.Fatalf("%s = %v without Current, want to know who is in the way", call, err)
+	}
+	return typed
 }
 
 // reason expects an error with one of the reasons, and checks what holds for

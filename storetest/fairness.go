@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -70,10 +71,12 @@ func priorityFirst(e *env) {
 	high2 := join("high2", 7)
 	top := join("top", 100)
 	if e.h.can(ShownQueue) {
-		for i, want := range []string{"top", "high", "high2", "plain", "plain2", "low"} {
-			if got := e.status("r").Waiters[i]; got.Holder != want {
-				e.Errorf("position %d is %q, want %q", i+1, got.Holder, want)
-			}
+		var got []string
+		for _, w := range e.status("r").Waiters {
+			got = append(got, w.Holder)
+		}
+		if want := []string{"top", "high", "high2", "plain", "plain2", "low"}; !slices.Equal(got, want) {
+			e.Errorf("Status.Waiters = %q, want %q", got, want)
 		}
 	}
 	e.inOrder(g.Lease, top, high, high2, plain, plain2, low)

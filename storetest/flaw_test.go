@@ -40,7 +40,7 @@ const (
 var caught = map[flaw]string{
 	grantsTwice:         "Conflict/SaysWhoHolds",
 	repeatsTokens:       "Acquire/TokensGrow",
-	losesReleases:       "Concurrency/IsLinearizable",
+	losesReleases:       "Acquire/MakesAnIDOfItsOwn",
 	revives:             "Mistakes/RenewRevivesExpired",
 	reusesIDs:           "IDs/EndedIsSpent",
 	releasesEnded:       "Expire/TellsTheOwner",

@@ -89,6 +89,9 @@ func historyByKind(e *env) {
 func historyByTime(e *env) {
 	e.someHistory()
 	all := ReadHistory(e.TB, e.store)
+	if len(all) < 6 {
+		e.Fatalf("%d records, want more to choose from", len(all))
+	}
 	from, to := all[len(all)/3].At, all[2*len(all)/3].At
 	if !from.Before(to) {
 		e.Fatalf("records %d and %d have the same time", all[len(all)/3].Seq, all[2*len(all)/3].Seq)

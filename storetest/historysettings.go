@@ -60,6 +60,9 @@ func settingHistoryRenewals(e *env) {
 func (e *env) purged(want int) {
 	e.Helper()
 	records := ReadHistory(e.TB, e.store)
+	if len(records) == 0 {
+		e.Fatal("nothing is left of the history, not even the record of the purge")
+	}
 	var count int
 	var through uint64
 	for _, r := range records {
@@ -84,15 +87,18 @@ func settingMaxRows(e *env) {
 	for range 10 {
 		e.release(e.acquire("r", "h").Lease)
 	}
-	first := ReadHistory(e.TB, e.store)[0].Seq
+	before := ReadHistory(e.TB, e.store)
+	if len(before) != 20 {
+		e.Fatalf("%d records of 20 steps", len(before))
+	}
 	e.set(leasehold.SettingHistoryMaxRows, 5)
 	e.cleanup()
 	e.settle()
 	records := ReadHistory(e.TB, e.store)
-	if len(records) > 7 {
-		e.Errorf("%d records after a cleanup, want 5 and the purge", len(records))
+	if len(records) == 0 || len(records) > 7 {
+		e.Fatalf("%d records after a cleanup, want 5 and the purge", len(records))
 	}
-	e.purged(int(records[0].Seq - first))
+	e.purged(int(records[0].Seq - before[0].Seq))
 	if cleaned := e.cleanup(); cleaned.HistoryPurged > 2 {
 		e.Errorf("a second Cleanup = %+v, want nothing left to purge", cleaned)
 	}

@@ -66,7 +66,7 @@ func (e *env) lists(r leasehold.ListRequest, want ...string) []leasehold.Lease {
 	e.Helper()
 	leases := e.list(r)
 	if got := resources(leases); !slices.Equal(got, want) {
-		e.Errorf("List(%+v) = %q, want %q", r, got, want)
+		e.Fatalf("List(%+v) = %q, want %q", r, got, want)
 	}
 	return leases
 }
