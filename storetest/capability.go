@@ -24,6 +24,7 @@ const (
 	History      Capability = "history"       // leasehold.Historian
 	Settings     Capability = "settings"      // leasehold.Configurer
 	Cleanup      Capability = "cleanup"       // leasehold.Cleaner
+	Watching     Capability = "watching"      // leasehold.Watcher
 )
 
 // The capabilities that are behaviour.
@@ -94,7 +95,7 @@ var capabilityChecks = []check{
 
 var known = map[Capability]bool{
 	Waiting: true, Breaking: true, Changing: true, Transfer: true, Finding: true, Listing: true,
-	ForceRelease: true, History: true, Settings: true, Cleanup: true,
+	ForceRelease: true, History: true, Settings: true, Cleanup: true, Watching: true,
 	Priorities: true, KeptPlaces: true, ShownQueue: true, WaitTimes: true, MetadataFilter: true,
 	Infinite: true, MaxRenewals: true, UniqueIDs: true, Memory: true, ExpiryRecords: true, HealthNames: true,
 }
@@ -168,6 +169,13 @@ var probes = []probe{
 		return ask(e, func(s leasehold.Cleaner, ctx context.Context) error {
 			_, err := s.Cleanup(ctx)
 			return err
+		})
+	}},
+	{Watching, func(e *env) error {
+		return ask(e, func(s leasehold.Watcher, ctx context.Context) error {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return s.Watch(ctx, leasehold.WatchRequest{}, func(leasehold.Notice) error { return nil })
 		})
 	}},
 	{Infinite, func(e *env) error {

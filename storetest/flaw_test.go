@@ -74,7 +74,7 @@ func naiveHarness(f flaw) storetest.Harness {
 			return s
 		},
 		Bubble:  true,
-		Without: []storetest.Capability{storetest.KeptPlaces, storetest.Settings, storetest.Cleanup},
+		Without: []storetest.Capability{storetest.KeptPlaces, storetest.Settings, storetest.Cleanup, storetest.Watching},
 	}
 }
 

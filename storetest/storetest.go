@@ -119,6 +119,7 @@ func topics() []topic {
 		{"Settings", settingChecks},
 		{"HistorySettings", historySettingChecks},
 		{"Cleanup", cleanupChecks},
+		{"Watch", watchChecks},
 		{"Names", nameChecks},
 		{"Invalid", invalidChecks},
 		{"Context", contextChecks},
