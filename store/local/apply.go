@@ -127,7 +127,9 @@ func (e *Engine) refusal(op string, now machine.Instant, out machine.Outcome) er
 	case leasehold.ReasonHeld, leasehold.ReasonBreaking:
 		current := out.Row.Lease(now)
 		err.Current = &current
-		err.Remaining = current.Remaining
+		if out.Reason == leasehold.ReasonBreaking {
+			err.Remaining = current.Remaining
+		}
 		err.RetryAfter = max(0, current.Remaining)
 		err.Waiting = e.waiting(out.Row.Resource)
 	}
