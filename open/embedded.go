@@ -1,0 +1,72 @@
+package open
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/memory"
+	"github.com/leasehold/leasehold/store/sqlite"
+)
+
+// SQLiteURL returns the URL of the embedded store in a file, whatever
+// characters its name has.
+func SQLiteURL(file string) string {
+	return "sqlite:" + strings.NewReplacer("%", "%25", "?", "%3F").Replace(file)
+}
+
+func openSQLite(ctx context.Context, t target, o Options) (leasehold.Store, error) {
+	file, err := t.file()
+	if err != nil {
+		return nil, err
+	}
+	durability, err := t.durability()
+	if err != nil {
+		return nil, err
+	}
+	// A nil *sqlite.Store in the interface would not be nil.
+	store, err := sqlite.Open(ctx, file, &sqlite.Options{Durability: durability, Modules: o.Modules, Reach: o.Reach})
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+// file is the name after the colon: relative or absolute, %XX for odd
+// characters. The form of other URLs, sqlite:///FILE, means the absolute name.
+func (t target) file() (string, error) {
+	name := t.rest
+	if rooted, ok := strings.CutPrefix(name, "//"); ok {
+		if !strings.HasPrefix(rooted, "/") {
+			return "", invalid("names a host; want sqlite:FILE, or sqlite:///FILE with three slashes")
+		}
+		name = rooted
+	}
+	name, err := url.PathUnescape(name)
+	if err != nil {
+		return "", invalid("has a broken %%XX in the file's name; write %%25 for a percent sign")
+	}
+	if name == "" {
+		return "", invalid("names no file; want sqlite:FILE, such as sqlite:leases.db")
+	}
+	return name, nil
+}
+
+func (t target) durability() (sqlite.Durability, error) {
+	switch word := t.params.Get("durability"); word {
+	case "", "full":
+		return sqlite.DurabilityFull, nil
+	case "normal":
+		return sqlite.DurabilityNormal, nil
+	default:
+		return 0, invalid("has the durability %.32q; want full or normal", word)
+	}
+}
+
+func openMemory(_ context.Context, t target, _ Options) (leasehold.Store, error) {
+	if t.rest != "" {
+		return nil, invalid("names something after memory:, which has no name; want memory:")
+	}
+	return memory.New(), nil
+}

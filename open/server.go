@@ -1,0 +1,67 @@
+package open
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/remote"
+)
+
+func openServer(_ context.Context, t target, o Options) (leasehold.Store, error) {
+	config, err := t.tls(o.TLS)
+	if err != nil {
+		return nil, err
+	}
+	store, err := remote.Open(t.scheme+":"+t.rest, &remote.Options{Token: o.Token, TLS: config})
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+// ServerTLS returns the address and the TLS configuration that an http or https
+// URL stands for, for whoever speaks to a server's other doors.
+func ServerTLS(storeURL string, base *tls.Config) (address string, config *tls.Config, err error) {
+	t, _, err := parse(storeURL)
+	if err != nil {
+		return "", nil, err
+	}
+	config, err = t.tls(base)
+	return t.scheme + ":" + t.rest, config, err
+}
+
+// tls adds the URL's files to the configuration.
+func (t target) tls(base *tls.Config) (*tls.Config, error) {
+	ca, cert, key := t.params.Get("ca"), t.params.Get("cert"), t.params.Get("key")
+	if ca == "" && cert == "" && key == "" {
+		return base, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if base != nil {
+		config = base.Clone()
+	}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, invalid("has a ca that cannot be read: %v", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, invalid("has a ca without a certificate in PEM form: %s", ca)
+		}
+	}
+	if (cert == "") != (key == "") {
+		return nil, invalid("has only one of cert and key; a client certificate needs both")
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, invalid("has a cert and key that cannot be used: %v", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}

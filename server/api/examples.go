@@ -1,0 +1,65 @@
+package api
+
+import (
+	"time"
+
+	"github.com/leasehold/leasehold/wire"
+)
+
+// The examples of the document and the page. They are of the types that travel,
+// so they cannot show what is not so.
+const (
+	exampleID    = "0d9f6a0e-4b3c-4c52-9f0b-6f1c2a7e5d10"
+	exampleNewID = "7c1b9d52-8e0f-4f6d-a3b1-2e4c6a8f0b31"
+)
+
+var (
+	exampleTime = time.Date(2026, time.January, 31, 12, 0, 0, 0, time.UTC)
+
+	exampleAcquire = wire.AcquireRequest{
+		Resource: "deploy:prod", Holder: "ci:42", TTL: new(60.0), Blocking: true, TimeoutMS: new(int64(30_000)),
+		Metadata: map[string]string{"region": "us-east-1"},
+	}
+
+	// exampleSeen is a lease as those see it who do not own it.
+	exampleSeen = wire.Lease{
+		Resource: "deploy:prod", Holder: "ci:42", Token: 42, Status: "active", TTL: 60, Remaining: 60,
+		AcquiredAt: exampleTime, RenewedAt: exampleTime, ExpiresAt: new(exampleTime.Add(time.Minute)),
+		MaxRenewals: -1, Metadata: map[string]string{"region": "us-east-1"},
+	}
+
+	exampleLease       = with(exampleSeen, func(l *wire.Lease) { l.LeaseID = exampleID })
+	exampleChanged     = with(exampleSeen, func(l *wire.Lease) { l.LeaseID = exampleNewID })
+	exampleTransferred = with(exampleChanged, func(l *wire.Lease) { l.Holder, l.Token = "ci:43", 43 })
+	exampleBreaking    = with(exampleSeen, func(l *wire.Lease) { l.Status, l.Remaining = "breaking", 10 })
+
+	exampleGrant    = wire.Grant{Lease: exampleLease, WaitedMS: new(int64(0))}
+	exampleReleased = wire.Released{Success: true, Lease: with(exampleLease, func(l *wire.Lease) { l.Status, l.Remaining = "released", 0 })}
+
+	exampleResource = wire.Resource{
+		Resource: "deploy:prod", Locked: true, Lease: &exampleSeen,
+		Waiters: []wire.Place{{Holder: "ci:43", Since: exampleTime, Position: 1}},
+	}
+
+	exampleRecord = wire.Record{
+		Seq: 1017, At: exampleTime, Event: "acquired", Resource: "deploy:prod", Holder: "ci:42", Token: 42,
+		Before: "available", After: "active", Details: map[string]string{},
+	}
+
+	exampleSetting = wire.Setting{
+		Key: "default_ttl_seconds", Value: 300, Default: 300, Type: "integer",
+		Description: "the ttl of a lease when the request does not say", Min: new(int64(1)), Max: new(int64(86_400)),
+	}
+
+	exampleProblem = wire.Problem{
+		Type: "/docs#lease_held", Title: "Conflict", Status: 409, Code: "lease_held",
+		Detail:    `acquire "deploy:prod": held by "ci:42" (token 42) for another 41s; try again in 41s`,
+		Operation: "acquire", Resource: "deploy:prod", Current: &exampleSeen,
+		RetryAfter: new(41.0), Waiting: new(0), RequestID: "8f14e45fceea167a",
+	}
+)
+
+func with(l wire.Lease, change func(*wire.Lease)) wire.Lease {
+	change(&l)
+	return l
+}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"reflect"
+	"strings"
+	"time"
+)
+
+// field is one value of a body, of a query or of an answer, as its tags tell.
+type field struct {
+	Name     string
+	Doc      string
+	Example  string
+	Enum     []string
+	Required bool
+	Type     reflect.Type
+	index    []int // in its struct
+	place    int   // among the fields
+}
+
+// fieldsOf lists the fields that the tag names ("json" or "query"), those of
+// embedded structs in their place. A JSON field that is never omitted is required.
+func fieldsOf(t reflect.Type, tag string) []field {
+	var fields []field
+	for f := range t.Fields() {
+		if f.Anonymous {
+			for _, inner := range fieldsOf(f.Type, tag) {
+				inner.index = append([]int{f.Index[0]}, inner.index...)
+				fields = append(fields, inner)
+			}
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get(tag), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		fields = append(fields, field{
+			Name: name, Doc: f.Tag.Get("doc"), Example: f.Tag.Get("example"), Enum: enumOf(f.Tag.Get("enum")),
+			Required: tag == "json" && !strings.HasPrefix(options, "omit"), Type: f.Type, index: f.Index,
+		})
+	}
+	return fields
+}
+
+func enumOf(tag string) []string {
+	if tag == "" {
+		return nil
+	}
+	return strings.Split(tag, ",")
+}
+
+// Kind says for people what the field holds.
+func (f field) Kind() string { return kindOf(f.Type) }
+
+func kindOf(t reflect.Type) string {
+	if t == reflect.TypeFor[time.Time]() {
+		return "time"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return kindOf(t.Elem())
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "whole number"
+	case reflect.Float64:
+		return "number"
+	case reflect.Map:
+		return "object of strings"
+	case reflect.Slice:
+		return "list of " + kindOf(t.Elem())
+	case reflect.Struct:
+		return t.Name()
+	}
+	return "anything"
+}

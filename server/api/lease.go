@@ -1,0 +1,142 @@
+package api
+
+import (
+	"context"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/wire"
+)
+
+// renew serves POST /v1/leases/renew.
+func (s *Server) renew(c *call, in wire.RenewRequest) (wire.Lease, error) {
+	r, err := in.Request()
+	if err == nil {
+		err = r.Validate()
+	}
+	if err == nil {
+		err = c.mayUse(r.ID, r.Holder, r.Resource)
+	}
+	if err != nil {
+		return wire.Lease{}, err
+	}
+	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return s.store.Renew(ctx, r) })
+	return leaseAnswer(l, err)
+}
+
+// release serves POST /v1/leases/release.
+func (s *Server) release(c *call, in wire.ReleaseRequest) (wire.Released, error) {
+	r, err := in.Request()
+	if err == nil {
+		err = r.Validate()
+	}
+	if err == nil {
+		err = c.mayUse(r.ID, r.Holder, r.Resource)
+	}
+	if err != nil {
+		return wire.Released{}, err
+	}
+	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return s.store.Release(ctx, r) })
+	if err != nil {
+		return wire.Released{}, err
+	}
+	return wire.Released{Success: true, Lease: wire.FromLease(l)}, nil
+}
+
+// change serves POST /v1/leases/change.
+func (s *Server) change(c *call, in wire.ChangeRequest) (wire.Lease, error) {
+	changer, ok := s.store.(leasehold.Changer)
+	if !ok {
+		return wire.Lease{}, c.unsupported()
+	}
+	r, err := in.Request()
+	if err == nil {
+		err = r.Validate()
+	}
+	if err == nil {
+		err = c.mayUse(r.ID, r.Holder, r.Resource)
+	}
+	if err != nil {
+		return wire.Lease{}, err
+	}
+	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return changer.Change(ctx, r) })
+	return leaseAnswer(l, err)
+}
+
+// transfer serves POST /v1/leases/transfer. The new holder need not be one that
+// the caller may act for: that is what handing over means.
+func (s *Server) transfer(c *call, in wire.TransferRequest) (wire.Lease, error) {
+	transferer, ok := s.store.(leasehold.Transferer)
+	if !ok {
+		return wire.Lease{}, c.unsupported()
+	}
+	r, err := in.Request()
+	if err == nil {
+		err = r.Validate()
+	}
+	if err == nil {
+		err = c.mayUse(r.ID, r.Holder, r.Resource)
+	}
+	if err != nil {
+		return wire.Lease{}, err
+	}
+	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return transferer.Transfer(ctx, r) })
+	return leaseAnswer(l, err)
+}
+
+// get serves POST /v1/leases/get.
+func (s *Server) get(c *call, in wire.GetRequest) (wire.Lease, error) {
+	finder, ok := s.store.(leasehold.Finder)
+	if !ok {
+		return wire.Lease{}, c.unsupported()
+	}
+	id, err := in.Request()
+	if err != nil {
+		return wire.Lease{}, err
+	}
+	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return finder.Find(ctx, id) })
+	if err == nil && !c.caller.MayAct(l.Holder, l.Resource) {
+		err = c.forbidden("")
+	}
+	return leaseAnswer(l, err)
+}
+
+func leaseAnswer(l leasehold.Lease, err error) (wire.Lease, error) {
+	if err != nil {
+		return wire.Lease{}, err
+	}
+	return wire.FromLease(l), nil
+}
+
+// mayUse checks that a caller who may act only for some holders or on some
+// resources may act on the lease behind the id. The id alone does not do: it
+// may have come from somebody else's log or chat.
+func (c *call) mayUse(id leasehold.ID, holder, resource string) error {
+	if len(c.caller.Holders)+len(c.caller.Resources) == 0 {
+		return nil // it has the role, or it would not be here
+	}
+	if finder, ok := c.s.store.(leasehold.Finder); ok {
+		l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return finder.Find(ctx, id) })
+		switch reason := leasehold.ReasonOf(err); {
+		case err == nil:
+			holder, resource = l.Holder, l.Resource
+		case reason != leasehold.ReasonUnsupported:
+			return c.named(err)
+		}
+	}
+	// Without a Finder, what was sent is what the store will hold against the
+	// lease, so it can be believed; what was not sent cannot.
+	if holder == "" || resource == "" || !c.caller.MayAct(holder, resource) {
+		return c.forbidden("")
+	}
+	return nil
+}
+
+// named puts the call's own name on an error of a step on its way.
+func (c *call) named(err error) error {
+	if e, ok := err.(*leasehold.Error); ok {
+		named := *e
+		named.Op = c.endpoint.ID
+		return &named
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+//go:build unix
+
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// checkMode refuses a file that others than its owner can read or write: who
+// writes it makes himself an operator.
+func checkMode(info fs.FileInfo, groupMayRead bool) error {
+	forbidden := fs.FileMode(0o077)
+	if groupMayRead {
+		forbidden = 0o037
+	}
+	if mode := info.Mode().Perm(); mode&forbidden != 0 {
+		return fmt.Errorf("mode %#o lets others in; run chmod 600 on it, then revoke what others may have added", mode)
+	}
+	return nil
+}
+
+// likeOld gives a new file the mode and the owner of the one it replaces.
+func likeOld(file *os.File, old fs.FileInfo) error {
+	if err := file.Chmod(old.Mode().Perm()); err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	was, ok := old.Sys().(*syscall.Stat_t)
+	is, ok2 := info.Sys().(*syscall.Stat_t)
+	if !ok || !ok2 || was.Uid == is.Uid && was.Gid == is.Gid {
+		return nil
+	}
+	return file.Chown(int(was.Uid), int(was.Gid))
+}
+
+// lockFile waits for the lock. The system lets it go when the process ends,
+// however it ends.
+func lockFile(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		return func() { _ = file.Close() }, nil
+	}
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

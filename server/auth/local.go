@@ -1,0 +1,94 @@
+package auth
+
+import (
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/leasehold/leasehold"
+)
+
+// notLocal judges a request to an open listener. Every rule is there because
+// of what a web page can make its reader's browser send.
+func (g *Guard) notLocal(r *http.Request) *refusal {
+	name, port, ok := splitHost(r.Host)
+	if !ok || !slices.Contains(g.hosts, name) {
+		return forbidden("Host", "%.80q is no name of this listener; without a token file it answers only to %s",
+			r.Host, strings.Join(g.hosts, ", "))
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		if !sameOrigin(r, origin, name, port) {
+			return forbidden("Origin", "%.80q is foreign; pages of other origins may not speak to this listener", origin)
+		}
+	}
+	if fromOtherSite(r) {
+		return forbidden("Sec-Fetch-Site", "says that another site's page sent this; only pages of this server may")
+	}
+	if !isRead(r) && !isJSON(r) {
+		return &refusal{
+			err:    &leasehold.Error{Reason: leasehold.ReasonMediaType, Field: "Content-Type"},
+			detail: "a " + clip(r.Method) + " must have Content-Type: application/json, with a body or without",
+		}
+	}
+	return nil
+}
+
+// splitHost takes a Host header apart: a name in small letters, and a port that
+// may be missing.
+func splitHost(host string) (name, port string, ok bool) {
+	host = strings.ToLower(host)
+	i := strings.LastIndexByte(host, ':')
+	if i < 0 || strings.HasSuffix(host, "]") {
+		return host, "", host != ""
+	}
+	name, port = host[:i], host[i+1:]
+	digits := port != "" && strings.Trim(port, "0123456789") == ""
+	return name, port, digits && name != ""
+}
+
+// sameOrigin reports whether the origin is the very one that was addressed.
+// Another port of this machine is another origin: who knows what runs there.
+func sameOrigin(r *http.Request, origin, name, port string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		return false
+	}
+	scheme, standard := "http", "80"
+	if r.TLS != nil {
+		scheme, standard = "https", "443"
+	}
+	originName, originPort, ok := splitHost(u.Host)
+	orStandard := func(p string) string {
+		if p == "" {
+			return standard
+		}
+		return p
+	}
+	return ok && u.Scheme == scheme && originName == name && orStandard(originPort) == orStandard(port)
+}
+
+// fromOtherSite believes the browser. A link from elsewhere may be followed,
+// which is a read whose answer only the reader sees.
+func fromOtherSite(r *http.Request) bool {
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		if site != "same-origin" && site != "none" && !(isRead(r) && r.Header.Get("Sec-Fetch-Mode") == "navigate") {
+			return true
+		}
+	}
+	return false
+}
+
+func isRead(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+}
+
+func isJSON(r *http.Request) bool {
+	types := r.Header.Values("Content-Type")
+	if len(types) != 1 {
+		return false
+	}
+	media, _, err := mime.ParseMediaType(types[0])
+	return err == nil && media == "application/json"
+}

@@ -1,0 +1,170 @@
+package auth
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+const (
+	maxName     = 64  // bytes
+	maxPatterns = 256 // of holders, and of resources
+)
+
+// TokenSpec is what a new token shall be.
+type TokenSpec struct {
+	// Name is the key of limits and logs: 1 to 64 characters of
+	// A-Z a-z 0-9 _ . : @ / -, and not "local".
+	Name string
+
+	// Roles are at least one.
+	Roles []Role
+
+	// Holders and Resources narrow RoleHolder: exact names, or prefixes that
+	// end in "*". Empty: any.
+	Holders   []string
+	Resources []string
+
+	// Expires is when the token ends. Zero: never.
+	Expires time.Time
+
+	// Cert is a name in a client certificate. With it the certificate stands
+	// for the token, and there is no secret.
+	Cert string
+}
+
+// Token is an entry of the token file, without its hash.
+type Token struct {
+	Name      string    `json:"name"`
+	Cert      string    `json:"cert,omitempty"`
+	Roles     []Role    `json:"roles"`
+	Holders   []string  `json:"holders,omitempty"`
+	Resources []string  `json:"resources,omitempty"`
+	Created   time.Time `json:"created,omitzero"`
+	Expires   time.Time `json:"expires,omitzero"`
+}
+
+// Expired reports whether the token has ended.
+func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
+
+func (s TokenSpec) token(now time.Time) Token {
+	return Token{
+		Name: s.Name, Cert: s.Cert, Roles: s.Roles, Holders: someOf(s.Holders), Resources: someOf(s.Resources),
+		Created: now.UTC().Truncate(time.Second), Expires: s.Expires.UTC().Truncate(time.Second),
+	}
+}
+
+// someOf is nil for an empty list. In a spec both mean any.
+func someOf(patterns []string) []string {
+	if len(patterns) == 0 {
+		return nil
+	}
+	return patterns
+}
+
+func (t Token) validate() error {
+	for _, check := range []func(Token) error{checkName, checkRoles, checkCert, checkExpiry, checkNarrowing, checkPatterns} {
+		if err := check(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkName(t Token) error {
+	const others = "_.:@/-"
+	strange := func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune(others, r)
+	}
+	switch {
+	case t.Name == "":
+		return invalid("name", "is missing")
+	case len(t.Name) > maxName:
+		return invalid("name", "has %d bytes; the limit is %d", len(t.Name), maxName)
+	case strings.ContainsFunc(t.Name, strange):
+		return invalid("name", "%q has other characters than A-Z a-z 0-9 _ . : @ / -", t.Name)
+	case strings.HasPrefix(t.Name, secretPrefix):
+		return invalid("name", "begins like a secret; names are shown, choose another")
+	case t.Name == localName:
+		return invalid("name", "%q is the name of callers without a token; choose another", localName)
+	}
+	return nil
+}
+
+func checkRoles(t Token) error {
+	if len(t.Roles) == 0 {
+		return invalid("roles", "are missing; want some of reader, holder, operator")
+	}
+	for i, r := range t.Roles {
+		if !slices.Contains(Local.Roles, r) {
+			return invalid("roles", "have %.32q; want some of reader, holder, operator", r)
+		}
+		if slices.Contains(t.Roles[:i], r) {
+			return invalid("roles", "have %q twice", r)
+		}
+	}
+	return nil
+}
+
+func checkCert(t Token) error {
+	if t.Cert == "" {
+		return nil
+	}
+	return rename("cert", leasehold.CheckResource(t.Cert))
+}
+
+// checkExpiry refuses years that JSON cannot write.
+func checkExpiry(t Token) error {
+	if t.Expires.UTC().Year() > 9999 || t.Created.UTC().Year() > 9999 {
+		return invalid("expires and created", "want a year up to 9999")
+	}
+	return nil
+}
+
+// checkNarrowing catches a mistake that would be dangerous to let pass: someone
+// believes to have narrowed an operator, or that an empty list means nobody.
+func checkNarrowing(t Token) error {
+	for field, patterns := range map[string][]string{"holders": t.Holders, "resources": t.Resources} {
+		if patterns != nil && len(patterns) == 0 {
+			return invalid(field, "is an empty list; leave it out for any, or name them")
+		}
+	}
+	if len(t.Holders)+len(t.Resources) > 0 && !slices.Contains(t.Roles, RoleHolder) {
+		return invalid("roles", "lack holder, the only role that holders and resources narrow")
+	}
+	return nil
+}
+
+func checkPatterns(t Token) error {
+	if n := max(len(t.Holders), len(t.Resources)); n > maxPatterns {
+		return invalid("holders and resources", "have %d patterns; the limit is %d", n, maxPatterns)
+	}
+	for _, p := range t.Holders {
+		if err := leasehold.CheckHolder(p); err != nil {
+			return rename("holders", err)
+		}
+	}
+	for _, p := range t.Resources {
+		if err := leasehold.CheckResource(p); err != nil {
+			return rename("resources", err)
+		}
+	}
+	return nil
+}
+
+// rename makes a limit's error speak of the field at fault.
+func rename(field string, err error) error {
+	if e, ok := err.(*leasehold.Error); ok {
+		e.Field = field
+	}
+	return err
+}
+
+func invalid(field, format string, args ...any) error {
+	return &leasehold.Error{
+		Reason: leasehold.ReasonInvalid, Field: field, Problem: hideSecrets(fmt.Sprintf(format, args...)),
+	}
+}

@@ -1,0 +1,205 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+// Leases is the answer to GET /v1/leases.
+type Leases struct {
+	Leases     []Lease `json:"leases"`
+	NextCursor string  `json:"next_cursor" doc:"Empty on the last page."`
+}
+
+// FromLeasePage puts a page into its JSON shape.
+func FromLeasePage(p leasehold.LeasePage) Leases {
+	w := Leases{Leases: make([]Lease, len(p.Leases)), NextCursor: p.Cursor}
+	for i, l := range p.Leases {
+		w.Leases[i] = FromLease(l)
+	}
+	return w
+}
+
+// Page is the inverse of FromLeasePage.
+func (w Leases) Page() (leasehold.LeasePage, error) {
+	p := leasehold.LeasePage{Cursor: w.NextCursor}
+	for _, l := range w.Leases {
+		lease, err := l.Lease()
+		if err != nil {
+			return p, err
+		}
+		p.Leases = append(p.Leases, lease)
+	}
+	return p, nil
+}
+
+// Resource is the answer to GET /v1/resource.
+type Resource struct {
+	Resource string  `json:"resource"`
+	Locked   bool    `json:"locked"`
+	Lease    *Lease  `json:"lease" doc:"The current lease, or the last one while it is remembered."`
+	Waiters  []Place `json:"waiters"`
+}
+
+// Place is one waiter.
+type Place struct {
+	Holder   string    `json:"holder"`
+	Priority int       `json:"priority"`
+	Since    time.Time `json:"since"`
+	Position int       `json:"position"`
+}
+
+// FromStatus puts a status into its JSON shape.
+func FromStatus(s leasehold.Status) Resource {
+	w := Resource{Resource: s.Resource, Locked: s.Locked(), Waiters: make([]Place, len(s.Waiters))}
+	if s.Lease != nil {
+		w.Lease = new(FromLease(*s.Lease))
+	}
+	for i, p := range s.Waiters {
+		w.Waiters[i] = Place(p)
+		w.Waiters[i].Since = p.Since.UTC()
+	}
+	return w
+}
+
+// Status is the inverse of FromStatus.
+func (w Resource) Status() (leasehold.Status, error) {
+	s := leasehold.Status{Resource: w.Resource}
+	if w.Lease != nil {
+		l, err := w.Lease.Lease()
+		if err != nil {
+			return s, err
+		}
+		s.Lease = &l
+	}
+	for _, p := range w.Waiters {
+		s.Waiters = append(s.Waiters, leasehold.Place(p))
+	}
+	return s, nil
+}
+
+// Record is one line of the history.
+type Record struct {
+	Seq      uint64            `json:"seq"`
+	At       time.Time         `json:"at"`
+	Event    string            `json:"event"`
+	Resource string            `json:"resource"`
+	Holder   string            `json:"holder"`
+	Token    uint64            `json:"token"`
+	Before   string            `json:"status_before"`
+	After    string            `json:"status_after"`
+	Renewals int               `json:"renewals"`
+	Reason   string            `json:"reason"`
+	Details  map[string]string `json:"details"`
+}
+
+// FromRecord puts a record into its JSON shape.
+func FromRecord(r leasehold.Record) Record {
+	w := Record{
+		Seq: r.Seq, At: r.At.UTC(), Event: string(r.Kind), Resource: r.Resource, Holder: r.Holder, Token: r.Token,
+		Before: r.Before.String(), After: r.After.String(), Renewals: r.Renewals, Reason: r.Why, Details: r.Details,
+	}
+	if w.Details == nil {
+		w.Details = map[string]string{}
+	}
+	return w
+}
+
+// Record is the inverse of FromRecord.
+func (w Record) Record() (leasehold.Record, error) {
+	r := leasehold.Record{
+		Seq: w.Seq, At: w.At, Kind: leasehold.Kind(w.Event), Resource: w.Resource, Holder: w.Holder,
+		Token: w.Token, Renewals: w.Renewals, Why: w.Reason,
+	}
+	if len(w.Details) > 0 {
+		r.Details = w.Details
+	}
+	var err error
+	if r.Before, err = leasehold.ParseState(w.Before); err != nil {
+		return r, err
+	}
+	r.After, err = leasehold.ParseState(w.After)
+	return r, err
+}
+
+// History is the answer to GET /v1/history.
+type History struct {
+	History    []Record `json:"history"`
+	NextCursor string   `json:"next_cursor" doc:"Empty on the last page."`
+}
+
+// FromHistoryPage puts a page into its JSON shape.
+func FromHistoryPage(p leasehold.HistoryPage) History {
+	w := History{History: make([]Record, len(p.Records)), NextCursor: p.Cursor}
+	for i, r := range p.Records {
+		w.History[i] = FromRecord(r)
+	}
+	return w
+}
+
+// Page is the inverse of FromHistoryPage.
+func (w History) Page() (leasehold.HistoryPage, error) {
+	p := leasehold.HistoryPage{Cursor: w.NextCursor}
+	for _, r := range w.History {
+		record, err := r.Record()
+		if err != nil {
+			return p, err
+		}
+		p.Records = append(p.Records, record)
+	}
+	return p, nil
+}
+
+// Setting is one run-time setting as it is read.
+type Setting struct {
+	Key             string `json:"key"`
+	Value           any    `json:"value"`
+	Default         any    `json:"default"`
+	Type            string `json:"type" enum:"integer,boolean"`
+	Description     string `json:"description"`
+	Min             *int64 `json:"min,omitempty"`
+	Max             *int64 `json:"max,omitempty"`
+	RequiresRestart bool   `json:"requires_restart"`
+}
+
+// Settings is the answer to GET /v1/config.
+type Settings struct {
+	Settings []Setting `json:"settings"`
+}
+
+// SetRequest is the body of PUT /v1/config/{key}.
+type SetRequest struct {
+	Value any `json:"value"`
+}
+
+// FromSetting puts a setting into its JSON shape.
+func FromSetting(s leasehold.Setting) Setting {
+	w := Setting{
+		Key: s.Key, Value: s.Value, Default: s.Default, Type: s.Type(),
+		Description: s.Description, RequiresRestart: s.RequiresRestart,
+	}
+	if w.Type == "integer" {
+		w.Min, w.Max = new(s.Min), new(s.Max)
+	}
+	return w
+}
+
+// Setting is the inverse of FromSetting. JSON numbers become whole again.
+func (w Setting) Setting() leasehold.Setting {
+	s := leasehold.Setting{
+		Key: w.Key, Value: wholeAgain(w.Value), Default: wholeAgain(w.Default),
+		Description: w.Description, RequiresRestart: w.RequiresRestart,
+	}
+	if w.Min != nil && w.Max != nil {
+		s.Min, s.Max = *w.Min, *w.Max
+	}
+	return s
+}
+
+func wholeAgain(v any) any {
+	if f, ok := v.(float64); ok {
+		return int64(f)
+	}
+	return v
+}

@@ -1,0 +1,318 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+// AcquireRequest is the body of POST /v1/leases/acquire.
+type AcquireRequest struct {
+	Resource    string            `json:"resource" example:"deploy:prod"`
+	Holder      string            `json:"holder,omitempty" example:"ci:42"`
+	AgentID     string            `json:"agent_id,omitempty" doc:"Another name for holder."`
+	TTL         *float64          `json:"ttl_seconds,omitempty" example:"60" doc:"1 to 86400, fractions allowed; -1 means no end. Default: setting default_ttl_seconds."`
+	Duration    *float64          `json:"duration,omitempty" doc:"Another name for ttl_seconds."`
+	LeaseID     string            `json:"lease_id,omitempty" doc:"A UUID that makes the request safe to repeat."`
+	Metadata    map[string]string `json:"metadata,omitempty"`
+	MaxRenewals *int              `json:"max_renewals,omitempty" doc:"-1 means no limit. Default: setting max_renewals."`
+	Blocking    bool              `json:"blocking,omitempty" doc:"Wait in the queue while the resource is held."`
+	TimeoutMS   *int64            `json:"timeout_ms,omitempty" doc:"How long to wait; 0 does not. Default: setting acquisition_timeout_ms."`
+	Priority    int               `json:"priority,omitempty" doc:"-100 to 100; higher is served first."`
+}
+
+// Request turns the body into a store's request, and says whether to wait.
+func (w AcquireRequest) Request() (r leasehold.AcquireRequest, wait bool, err error) {
+	holder, err := oneOf("holder", w.Holder, "agent_id", w.AgentID)
+	if err != nil {
+		return r, false, err
+	}
+	r = leasehold.AcquireRequest{
+		Resource: w.Resource, Holder: holder, Metadata: w.Metadata,
+		MaxRenewals: w.MaxRenewals, Priority: w.Priority,
+	}
+	if r.ID, err = optionalID(w.LeaseID); err != nil {
+		return r, false, err
+	}
+	if r.TTL, err = ttl(w.TTL, w.Duration); err != nil {
+		return r, false, err
+	}
+	wait = w.Blocking
+	if w.TimeoutMS != nil {
+		if *w.TimeoutMS < 0 || *w.TimeoutMS > leasehold.MaxTimeout.Milliseconds() {
+			return r, false, invalid("timeout_ms", "wants 0 to 86400000")
+		}
+		r.Timeout = time.Duration(*w.TimeoutMS) * time.Millisecond
+		wait = wait && r.Timeout > 0
+	}
+	return r, wait, nil
+}
+
+// FromAcquire is the inverse of Request.
+func FromAcquire(r leasehold.AcquireRequest, blocking bool) AcquireRequest {
+	w := AcquireRequest{
+		Resource: r.Resource, Holder: r.Holder, LeaseID: reveal(r.ID), Metadata: r.Metadata,
+		TTL: fromTTL(r.TTL), MaxRenewals: r.MaxRenewals, Blocking: blocking, Priority: r.Priority,
+	}
+	if blocking {
+		switch r.Timeout {
+		case 0: // the server's default
+		case leasehold.NoTimeout:
+			w.TimeoutMS = new(leasehold.MaxTimeout.Milliseconds())
+		default:
+			w.TimeoutMS = new((r.Timeout + time.Millisecond - 1).Milliseconds()) // never less than was asked for
+		}
+	}
+	return w
+}
+
+// RenewRequest is the body of POST /v1/leases/renew.
+type RenewRequest struct {
+	LeaseID  string   `json:"lease_id"`
+	Resource string   `json:"resource,omitempty" doc:"If sent, it must be the lease's."`
+	TTL      *float64 `json:"ttl_seconds,omitempty" doc:"A new ttl. Default: as before."`
+	Duration *float64 `json:"duration,omitempty" doc:"Another name for ttl_seconds."`
+	Holder   string   `json:"holder,omitempty" doc:"If sent, it must match the lease."`
+	AgentID  string   `json:"agent_id,omitempty" doc:"Another name for holder."`
+	Token    uint64   `json:"token,omitempty" doc:"If sent, it must match the lease."`
+}
+
+// Request turns the body into a store's request.
+func (w RenewRequest) Request() (r leasehold.RenewRequest, err error) {
+	r = leasehold.RenewRequest{Resource: w.Resource, Token: w.Token}
+	if r.Holder, err = oneOf("holder", w.Holder, "agent_id", w.AgentID); err != nil {
+		return r, err
+	}
+	if r.TTL, err = ttl(w.TTL, w.Duration); err != nil {
+		return r, err
+	}
+	r.ID, err = requiredID("lease_id", w.LeaseID)
+	return r, err
+}
+
+// FromRenew is the inverse of Request.
+func FromRenew(r leasehold.RenewRequest) RenewRequest {
+	return RenewRequest{LeaseID: reveal(r.ID), Resource: r.Resource, TTL: fromTTL(r.TTL), Holder: r.Holder, Token: r.Token}
+}
+
+// ReleaseRequest is the body of POST /v1/leases/release.
+type ReleaseRequest struct {
+	LeaseID  string `json:"lease_id"`
+	Resource string `json:"resource,omitempty" doc:"If sent, it must be the lease's."`
+	Holder   string `json:"holder,omitempty" doc:"If sent, it must match the lease."`
+	AgentID  string `json:"agent_id,omitempty" doc:"Another name for holder."`
+	Token    uint64 `json:"token,omitempty" doc:"If sent, it must match the lease."`
+	Reason   string `json:"reason,omitempty" doc:"Kept in the history."`
+}
+
+// Request turns the body into a store's request.
+func (w ReleaseRequest) Request() (r leasehold.ReleaseRequest, err error) {
+	r = leasehold.ReleaseRequest{Resource: w.Resource, Token: w.Token, Why: w.Reason}
+	if r.Holder, err = oneOf("holder", w.Holder, "agent_id", w.AgentID); err != nil {
+		return r, err
+	}
+	r.ID, err = requiredID("lease_id", w.LeaseID)
+	return r, err
+}
+
+// FromRelease is the inverse of Request.
+func FromRelease(r leasehold.ReleaseRequest) ReleaseRequest {
+	return ReleaseRequest{LeaseID: reveal(r.ID), Resource: r.Resource, Holder: r.Holder, Token: r.Token, Reason: r.Why}
+}
+
+// Released is the answer to a release.
+type Released struct {
+	Success bool `json:"success"`
+	Lease
+}
+
+// ChangeRequest is the body of POST /v1/leases/change.
+type ChangeRequest struct {
+	LeaseID  string `json:"lease_id"`
+	Proposed string `json:"proposed_lease_id"`
+	Resource string `json:"resource,omitempty" doc:"If sent, it must be the lease's."`
+	Holder   string `json:"holder,omitempty" doc:"If sent, it must match the lease."`
+	Token    uint64 `json:"token,omitempty" doc:"If sent, it must match the lease."`
+}
+
+// Request turns the body into a store's request.
+func (w ChangeRequest) Request() (r leasehold.ChangeRequest, err error) {
+	r = leasehold.ChangeRequest{Resource: w.Resource, Holder: w.Holder, Token: w.Token}
+	if r.ID, err = requiredID("lease_id", w.LeaseID); err != nil {
+		return r, err
+	}
+	r.Proposed, err = requiredID("proposed_lease_id", w.Proposed)
+	return r, err
+}
+
+// FromChange is the inverse of Request.
+func FromChange(r leasehold.ChangeRequest) ChangeRequest {
+	return ChangeRequest{LeaseID: reveal(r.ID), Proposed: reveal(r.Proposed), Resource: r.Resource, Holder: r.Holder, Token: r.Token}
+}
+
+// TransferRequest is the body of POST /v1/leases/transfer.
+type TransferRequest struct {
+	LeaseID  string            `json:"lease_id"`
+	To       string            `json:"to_holder" example:"ci:43"`
+	Proposed string            `json:"proposed_lease_id,omitempty" doc:"The new holder's id; then it is not echoed."`
+	Metadata map[string]string `json:"metadata,omitzero" doc:"Replaces the metadata if sent, be it empty."`
+	Resource string            `json:"resource,omitempty" doc:"If sent, it must be the lease's."`
+	Holder   string            `json:"holder,omitempty" doc:"If sent, it must match the lease."`
+	Token    uint64            `json:"token,omitempty" doc:"If sent, it must match the lease."`
+}
+
+// Request turns the body into a store's request.
+func (w TransferRequest) Request() (r leasehold.TransferRequest, err error) {
+	r = leasehold.TransferRequest{Resource: w.Resource, To: w.To, Metadata: w.Metadata, Holder: w.Holder, Token: w.Token}
+	if r.ID, err = requiredID("lease_id", w.LeaseID); err != nil {
+		return r, err
+	}
+	if w.Proposed == "" {
+		return r, nil
+	}
+	r.Proposed, err = requiredID("proposed_lease_id", w.Proposed)
+	return r, err
+}
+
+// FromTransfer is the inverse of Request.
+func FromTransfer(r leasehold.TransferRequest) TransferRequest {
+	return TransferRequest{
+		LeaseID: reveal(r.ID), To: r.To, Proposed: reveal(r.Proposed), Metadata: r.Metadata,
+		Resource: r.Resource, Holder: r.Holder, Token: r.Token,
+	}
+}
+
+// BreakRequest is the body of POST /v1/leases/break.
+type BreakRequest struct {
+	Resource string   `json:"resource"`
+	Period   *float64 `json:"break_period_seconds,omitempty" doc:"0 to 60. Default: free at once."`
+	Reason   string   `json:"reason,omitempty" doc:"Kept in the history."`
+}
+
+// Request turns the body into a store's request.
+func (w BreakRequest) Request() (leasehold.BreakRequest, error) {
+	r := leasehold.BreakRequest{Resource: w.Resource, Why: w.Reason}
+	if w.Period != nil {
+		if !(*w.Period >= 0 && *w.Period <= leasehold.MaxBreakPeriod.Seconds()) {
+			return r, invalid("break_period_seconds", "wants 0 to 60")
+		}
+		r.Period = new(duration(*w.Period))
+	}
+	return r, nil
+}
+
+// FromBreak is the inverse of Request.
+func FromBreak(r leasehold.BreakRequest) BreakRequest {
+	w := BreakRequest{Resource: r.Resource, Reason: r.Why}
+	if r.Period != nil {
+		w.Period = new(r.Period.Seconds())
+	}
+	return w
+}
+
+// Broken is the answer to a break.
+type Broken struct {
+	Remaining float64 `json:"remaining_seconds" doc:"How long the holder may go on; 0: the resource is free."`
+	Lease     Lease   `json:"lease"`
+}
+
+// CheckRequest is the body of POST /v1/leases/check.
+type CheckRequest struct {
+	Resource string `json:"resource"`
+	Token    uint64 `json:"token"`
+}
+
+// Checked is its answer.
+type Checked struct {
+	Current bool   `json:"current" doc:"Whether somebody holding this token may still act."`
+	Status  string `json:"status"`
+	Token   uint64 `json:"token" doc:"The newest token known; 0: none."`
+}
+
+// GetRequest is the body of POST /v1/leases/get. A secret never travels in a
+// URL.
+type GetRequest struct {
+	LeaseID string `json:"lease_id"`
+}
+
+// Request returns the id.
+func (w GetRequest) Request() (leasehold.ID, error) { return requiredID("lease_id", w.LeaseID) }
+
+// ForceRequest is the body of POST /v1/holders/{holder}/release.
+type ForceRequest struct {
+	Reason string `json:"reason,omitempty" doc:"Kept in the history."`
+}
+
+// Forced is its answer.
+type Forced struct {
+	Released int `json:"released"`
+}
+
+// Cleaned is the answer to POST /v1/leases/cleanup.
+type Cleaned struct {
+	Expired       int `json:"expired"`
+	HistoryPurged int `json:"history_purged"`
+	Forgotten     int `json:"forgotten"`
+}
+
+func reveal(id leasehold.ID) string {
+	if id.IsZero() {
+		return ""
+	}
+	return id.Reveal()
+}
+
+func requiredID(field, s string) (leasehold.ID, error) {
+	if s == "" {
+		return leasehold.ID{}, invalid(field, "is missing")
+	}
+	id, err := leasehold.ParseID(s)
+	if e, ok := err.(*leasehold.Error); ok {
+		e.Field = field
+	}
+	return id, err
+}
+
+// oneOf takes the value of a field or of its alias, never of two that differ.
+func oneOf(field, value, alias, other string) (string, error) {
+	if value != "" && other != "" && value != other {
+		return "", ambiguous(field, alias)
+	}
+	if value == "" {
+		return other, nil
+	}
+	return value, nil
+}
+
+// ttl is oneOf for ttl_seconds and its alias. An error names the one that was
+// sent.
+func ttl(value, alias *float64) (time.Duration, error) {
+	switch {
+	case value == nil && alias == nil:
+		return 0, nil
+	case value != nil && alias != nil && *value != *alias:
+		return 0, ambiguous("ttl_seconds", "duration")
+	case value != nil:
+		return leasehold.TTLSeconds(*value)
+	}
+	d, err := leasehold.TTLSeconds(*alias)
+	if e, ok := err.(*leasehold.Error); ok {
+		e.Field = "duration"
+	}
+	return d, err
+}
+
+func ambiguous(field, alias string) error {
+	return invalid(alias, "is another name for "+field+"; they differ, so send one of them")
+}
+
+func fromTTL(d time.Duration) *float64 {
+	if d == 0 {
+		return nil
+	}
+	return new(seconds(d))
+}
+
+func invalid(field, problem string) error {
+	return &leasehold.Error{Reason: leasehold.ReasonInvalid, Field: field, Problem: problem}
+}
