@@ -2,6 +2,10 @@
 // the shapes, and the one table between problem codes and errors. The server
 // writes what the client reads with the same types, so that a store behind the
 // wire answers like the store itself.
+//
+// What does not survive the way: times come back in UTC, how long something
+// waited is cut to milliseconds, an empty map in an answer comes back as none,
+// and the cause of an error comes back as its text.
 package wire
 
 import (

@@ -1,0 +1,64 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+var errNoLength = errors.New("the answer does not tell where it ends, so that half a copy would look like a whole one")
+
+// Backup implements leasehold.Backuper: it asks the server for a copy of its
+// store and writes it to a new file, which only its owner can read, because the
+// copy holds lease ids. If anything fails no file is left behind.
+func (s *Store) Backup(ctx context.Context, path string) (err error) {
+	c := call{op: "backup", effect: reads, method: http.MethodGet, target: "/v1/backup"}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return s.unwritten(c, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(path)
+		}
+	}()
+	defer file.Close() // the second one, after success, does no harm
+	a, err := s.stream(ctx, c, 0)
+	if err != nil {
+		return err
+	}
+	defer a.Body.Close()
+	if a.ContentLength < 0 && !slices.Contains(a.TransferEncoding, "chunked") {
+		return s.failure(ctx, c, errNoLength)
+	}
+	if _, err := io.Copy(file, a.Body); err != nil {
+		return s.failure(ctx, c, err)
+	}
+	if err := errors.Join(file.Sync(), file.Close(), syncDir(filepath.Dir(path))); err != nil {
+		return s.unwritten(c, err)
+	}
+	return nil
+}
+
+// unwritten is the error for a file on this side that cannot be written.
+func (s *Store) unwritten(c call, err error) error {
+	if errors.Is(err, os.ErrExist) {
+		return explain(c.op, "", invalid("path", "exists already; name another file, or move it away"))
+	}
+	return explain(c.op, "", unavailable(err))
+}
+
+// syncDir makes the file's name last. Some systems cannot, and need not.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	_ = dir.Sync()
+	return nil
+}

@@ -1,0 +1,121 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/wire"
+)
+
+// failure is the error of a call that got no answer, or none that can be
+// understood.
+func (s *Store) failure(ctx context.Context, c call, err error) error {
+	unsent := new(notSent)
+	sent := !errors.As(err, &unsent)
+	if !sent {
+		err = unsent.error
+	}
+	e := &leasehold.Error{Op: c.op, Resource: c.resource, Store: kind, Cause: s.cause(ctx, c, err)}
+	switch {
+	case c.effect == waits && s.closed():
+		e.Reason = leasehold.ReasonUnavailable
+	case c.effect == waits && ctx.Err() != nil:
+		e.Reason = leasehold.ReasonCancelled
+	case sent && c.effect != reads:
+		e.Reason = leasehold.ReasonUnknown
+	default:
+		e.Reason = leasehold.ReasonUnavailable
+	}
+	return e
+}
+
+// cause says why there is no answer: not that a deadline in the past was
+// reached or a connection closed, but why we did that.
+func (s *Store) cause(ctx context.Context, c call, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case s.closed():
+		return errClosed
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s did not answer within %v", s.address, s.o.Timeout)
+	}
+	return fmt.Errorf("%s: %w", s.address, err)
+}
+
+// refusal is the error that the server answered.
+func (s *Store) refusal(c call, a *answer, body []byte) error {
+	var p wire.Problem
+	if !isProblem(a) || json.Unmarshal(body, &p) != nil || p.Code == "" {
+		return s.strange(c, a)
+	}
+	if p.Status == 0 {
+		p.Status = a.StatusCode
+	}
+	e := p.Error()
+	if e.Op == "" {
+		e.Op = c.op
+	}
+	if e.Resource == "" {
+		e.Resource = c.resource
+	}
+	return e
+}
+
+func isProblem(a *answer) bool {
+	return strings.HasPrefix(a.Header.Get("Content-Type"), wire.ProblemType)
+}
+
+// strange is the error for an answer without a problem document: something else
+// than the API has answered, such as a proxy. What would be definitive from the
+// server is not from a stranger, or a proxy that restarts would cost leases.
+func (s *Store) strange(c call, a *answer) error {
+	e := &leasehold.Error{Op: c.op, Resource: c.resource, Store: kind, Reason: leasehold.ReasonUnavailable}
+	open := a.StatusCode < 300 || a.StatusCode >= 500 // whether it happened
+	if namesTheCase[a.StatusCode] || open && c.effect != reads {
+		e.Reason = wire.ReasonOf(a.StatusCode)
+	}
+	if n, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && n > 0 {
+		e.RetryAfter = time.Duration(min(n, 86_400)) * time.Second
+	}
+	e.Cause = fmt.Errorf("%s answered %d %s without a problem document; is it a Leasehold server?",
+		s.address, a.StatusCode, http.StatusText(a.StatusCode))
+	return e
+}
+
+// namesTheCase are the statuses that mean the same whoever says them.
+var namesTheCase = map[int]bool{
+	http.StatusUnauthorized:          true,
+	http.StatusForbidden:             true,
+	http.StatusRequestEntityTooLarge: true,
+	http.StatusUnsupportedMediaType:  true,
+	http.StatusTooManyRequests:       true,
+	http.StatusNotImplemented:        true,
+	http.StatusServiceUnavailable:    true,
+}
+
+// explain completes the error of a check that was made on this side.
+func explain(op, resource string, err error) error {
+	e, ok := err.(*leasehold.Error)
+	if !ok {
+		return err
+	}
+	full := *e
+	full.Op, full.Store = op, kind
+	if full.Resource == "" {
+		full.Resource = resource
+	}
+	return &full
+}
+
+func unavailable(cause error) error {
+	return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Cause: cause}
+}

@@ -1,0 +1,282 @@
+package remote_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/remote"
+	"github.com/leasehold/leasehold/wire"
+)
+
+func renewed(w http.ResponseWriter, r *http.Request) {
+	answer(w, http.StatusOK, wire.FromLease(lease()))
+}
+
+func renew(ctx context.Context, s *remote.Store) error {
+	_, err := s.Renew(ctx, leasehold.RenewRequest{ID: leasehold.NewID()})
+	return err
+}
+
+// counted counts the connections that a server gets.
+func counted(h http.HandlerFunc) (*httptest.Server, *atomic.Int32) {
+	var conns atomic.Int32
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = quiet
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	return s, &conns
+}
+
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	both(t, func(t *testing.T, o func() *remote.Options) {
+		server, conns := counted(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints) // to be passed over
+			renewed(w, r)
+		})
+		server.Start()
+		defer server.Close()
+		s := open(t, server.URL, o())
+		for range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			if err := renew(ctx, s); err != nil {
+				t.Fatalf("Renew = %v, want success", err)
+			}
+			cancel()
+		}
+		if n := conns.Load(); n != 1 {
+			t.Errorf("20 requests took %d connections, want 1", n)
+		}
+	})
+}
+
+func TestIdleConnectionsAreLimited(t *testing.T) {
+	all := make(chan struct{})
+	var arrived atomic.Int32
+	server, conns := counted(func(w http.ResponseWriter, r *http.Request) {
+		if arrived.Add(1) == 8 {
+			close(all)
+		}
+		<-all
+		renewed(w, r)
+	})
+	server.Start()
+	defer server.Close()
+	s := open(t, server.URL, &remote.Options{IdleConns: 3, Timeout: -1})
+	burst := func() {
+		var running sync.WaitGroup
+		for range 8 {
+			running.Go(func() {
+				if err := renew(t.Context(), s); err != nil {
+					t.Errorf("Renew = %v, want success", err)
+				}
+			})
+		}
+		running.Wait()
+	}
+	burst()
+	arrived.Store(0)
+	all = make(chan struct{})
+	burst()
+	if n := conns.Load(); n != 8+5 {
+		t.Errorf("two bursts of 8 took %d connections, want 3 of them used twice", n)
+	}
+}
+
+// A server that closes idle connections, by a restart say, costs nobody a
+// write whose outcome is unknown.
+func TestClosedConnectionsAreNotUsed(t *testing.T) {
+	server, conns := counted(renewed)
+	server.Start()
+	defer server.Close()
+	s := open(t, server.URL, nil)
+	for range 5 {
+		if err := renew(t.Context(), s); err != nil {
+			t.Fatalf("Renew = %v, want success", err)
+		}
+		server.CloseClientConnections()
+		time.Sleep(20 * time.Millisecond) // real sockets: the end must arrive here
+	}
+	if n := conns.Load(); n != 5 {
+		t.Errorf("5 requests took %d connections, want 5", n)
+	}
+}
+
+// A connection that turns out to be dead while it is used is replaced for
+// reads; a write says that its outcome is unknown.
+func TestConnectionsThatDieInUse(t *testing.T) {
+	dies := func(conn net.Conn) {
+		buffer := make([]byte, 4096)
+		_, _ = conn.Read(buffer)
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(free), free)
+		_, _ = conn.Read(buffer)
+	}
+	s := open(t, scripted(t, dies, dies, reading("")), nil)
+	for range 2 { // the second on the dead connection, and again on a new one
+		if _, err := s.Status(t.Context(), "r"); err != nil {
+			t.Errorf("Status = %v, want an answer", err)
+		}
+	}
+	typed(t, "Renew", renew(t.Context(), s), leasehold.ReasonUnknown)
+}
+
+const free = `{"resource":"r","locked":false,"lease":null,"waiters":[]}`
+
+func TestConnectionsThatMustEnd(t *testing.T) {
+	for name, say := range map[string]string{
+		"HTTP/1.0":         "HTTP/1.0 200 OK\r\nContent-Length: 57\r\n\r\n" + free,
+		"asked to close":   "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 57\r\n\r\n" + free,
+		"says more":        "HTTP/1.1 200 OK\r\nContent-Length: 57\r\n\r\n" + free + "HTTP/1.1 200 OK\r\n",
+		"without a length": "HTTP/1.1 200 OK\r\n\r\n" + free,
+	} {
+		s := open(t, scripted(t, reading(say), reading(say)), nil)
+		for range 2 {
+			if _, err := s.Status(t.Context(), "r"); err != nil {
+				t.Errorf("%s: Status = %v, want an answer", name, err)
+			}
+		}
+	}
+}
+
+// Connections that nobody needed for a while are closed by the way.
+func TestOldConnectionsAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var open atomic.Int32
+		network := newPipes()
+		gate := make(chan struct{})
+		server := &http.Server{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-gate; renewed(w, r) }),
+			ConnState: func(_ net.Conn, state http.ConnState) {
+				switch state {
+				case http.StateNew:
+					open.Add(1)
+				case http.StateClosed:
+					open.Add(-1)
+				}
+			},
+		}
+		var running sync.WaitGroup
+		running.Go(func() { _ = server.Serve(network) })
+		defer running.Wait()
+		defer server.Close()
+		s, _ := remote.Open("http://pipe", &remote.Options{Dial: network.dial})
+		defer s.Close()
+		for range 10 {
+			running.Go(func() {
+				if err := renew(t.Context(), s); err != nil {
+					t.Errorf("Renew = %v, want success", err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(gate)
+		for range 20 {
+			time.Sleep(30 * time.Second)
+			if err := renew(t.Context(), s); err != nil {
+				t.Fatalf("Renew = %v, want success", err)
+			}
+		}
+		synctest.Wait()
+		if n := open.Load(); n != 1 {
+			t.Errorf("%d connections are open after ten quiet minutes, want the one in use", n)
+		}
+	})
+}
+
+func TestTLS(t *testing.T) {
+	given := make(chan struct{})
+	server, _ := counted(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/leases/acquire":
+			in := asked(t, r)
+			<-r.Context().Done() // a leave is heard through TLS, too
+			grantTo(w, in, 0)
+		case "/v1/leases/release":
+			close(given)
+			fallthrough
+		default:
+			renewed(w, r)
+		}
+	})
+	server.EnableHTTP2 = true // offered, and not taken
+	server.StartTLS()
+	defer server.Close()
+	trust := server.Client().Transport.(*http.Transport).TLSClientConfig
+	s := open(t, server.URL, &remote.Options{TLS: &tls.Config{RootCAs: trust.RootCAs}})
+	for range 3 {
+		if err := renew(t.Context(), s); err != nil {
+			t.Fatalf("Renew = %v, want success", err)
+		}
+		time.Sleep(10 * time.Millisecond) // idle for long enough to be looked at
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := s.Wait(ctx, request())
+	typed(t, "Wait", err, leasehold.ReasonCancelled)
+	<-given
+}
+
+func TestDialling(t *testing.T) {
+	both(t, func(t *testing.T, o func() *remote.Options) {
+		options := o()
+		ctx, cancel := context.WithCancel(t.Context())
+		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+			cancel()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		if options.HTTPClient != nil {
+			options.HTTPClient.Transport.(*http.Transport).DialContext = dial
+		}
+		options.Dial = dial
+		typed(t, "Renew", renew(ctx, open(t, "http://host", options)), leasehold.ReasonUnavailable)
+	})
+}
+
+// Closing while a connection is being made must not leave it open.
+func TestCloseWhileDialling(t *testing.T) {
+	var s *remote.Store
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	s = open(t, "http://host", &remote.Options{Dial: func(context.Context, string, string) (net.Conn, error) {
+		_ = s.Close()
+		return ours, nil
+	}})
+	typed(t, "Renew", renew(t.Context(), s), leasehold.ReasonUnavailable)
+	if _, err := theirs.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection is open after Close")
+	}
+}
+
+// A connection that cannot be closed on one side is closed on both.
+func TestLeavingWithoutHalfClose(t *testing.T) {
+	gone := make(chan struct{})
+	ours, theirs := net.Pipe()
+	go func() {
+		defer close(gone)
+		buffer := make([]byte, 4096)
+		for {
+			if _, err := theirs.Read(buffer); err != nil {
+				return
+			}
+		}
+	}()
+	s := open(t, "http://host", &remote.Options{Dial: func(context.Context, string, string) (net.Conn, error) { return ours, nil }})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err := s.Wait(ctx, request())
+	typed(t, "Wait", err, leasehold.ReasonCancelled)
+	<-gone
+}
