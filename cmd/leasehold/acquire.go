@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/wire"
+	"github.com/spf13/cobra"
+)
+
+const acquireHelp = `Acquire a lease and print it as lines for a shell:
+
+  export LEASEHOLD_LEASE_ID=…   the secret handle, for renew, transfer and release
+  export LEASEHOLD_RESOURCE=…
+  export LEASEHOLD_TOKEN=…      the fencing token
+  export LEASEHOLD_EXPIRES_AT=… empty if the lease has no end
+
+If it fails it prints (exit N) instead, so that eval "$(leasehold acquire …)"
+fails as well.
+
+The lease is yours until it expires: renew it in time or release it. To hold a
+lease around one command and have all that done for you, use leasehold run.`
+
+const acquireExample = `  eval "$(leasehold acquire deploy:prod --ttl 5m)" && { ./deploy; leasehold release; }
+  leasehold acquire deploy:prod --wait 1m --metadata commit=8f3a
+  leasehold acquire nightly --holder ci:42 --ttl infinite --json`
+
+// acquireFlags are what the user asks for.
+type acquireFlags struct {
+	request     leasehold.AcquireRequest
+	leaseID     string
+	wait        time.Duration
+	maxRenewals int
+	metadata    []string
+}
+
+func newAcquire(a *app) *cobra.Command {
+	var f acquireFlags
+	cmd := &cobra.Command{
+		Use: "acquire RESOURCE", GroupID: groupHold, Args: exactArgs(1), ValidArgsFunction: a.completeResource,
+		Short: "Acquire a lease", Long: acquireHelp, Example: acquireExample,
+		Annotations: map[string]string{forEval: "yes"},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.request.Holder, "holder", "", "who you are (default $LEASEHOLD_HOLDER, else user@host:shell)")
+	flags.Var(durationFlag{&f.request.TTL, leasehold.Infinite}, "ttl", "how long the lease lasts, or infinite (default: the store's setting "+leasehold.SettingDefaultTTL+")")
+	flags.VarP(durationFlag{&f.wait, leasehold.NoTimeout}, "wait", "w", "how long to wait in line while it is held, or forever (default: not at all)")
+	flags.IntVar(&f.request.Priority, "priority", 0, "-100 to 100; higher is served first")
+	flags.IntVar(&f.maxRenewals, "max-renewals", 0, "how often the lease may be renewed; -1 is no limit (default: the store's setting "+leasehold.SettingMaxRenewals+")")
+	flags.StringArrayVarP(&f.metadata, "metadata", "m", nil, "KEY=VALUE to keep with the lease (repeatable)")
+	flags.StringVar(&f.leaseID, "lease-id", "", "propose the lease's id, which makes it safe to ask again; - reads it from standard input")
+	cmd.RunE = a.onStore(func(ctx context.Context, s leasehold.Store, args []string) error {
+		f.request.Resource = args[0]
+		if cmd.Flags().Changed("max-renewals") {
+			f.request.MaxRenewals = &f.maxRenewals
+		}
+		return a.acquire(ctx, s, f)
+	})
+	return cmd
+}
+
+func (a *app) acquire(ctx context.Context, s leasehold.Store, f acquireFlags) error {
+	r := f.request
+	r.Holder = holderName(r.Holder)
+	var err error
+	if r.Metadata, err = parsePairs(f.metadata); err != nil {
+		return err
+	}
+	if r.ID, err = a.proposed(f.leaseID); err != nil {
+		return err
+	}
+	// With an id of our own a lost answer can be asked for again.
+	own := r.ID.IsZero()
+	if own {
+		r.ID = leasehold.NewID()
+	}
+	var g leasehold.Grant
+	if f.wait == 0 {
+		g, err = acquireNow(ctx, s, r)
+	} else {
+		r.Timeout = f.wait
+		g, err = a.acquireInLine(ctx, s, r)
+	}
+	if err != nil {
+		if own {
+			giveBack(s, r, err)
+		}
+		return err
+	}
+	return a.printGrant(g, f.wait != 0)
+}
+
+// acquireNow asks once, and again if the answer was lost.
+func acquireNow(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		g, err := s.Acquire(ctx, r)
+		if !errors.Is(err, leasehold.ErrUnknown) || attempt == 3 || ctx.Err() != nil {
+			return g, err
+		}
+	}
+}
+
+// giveBack lets go of what may have been granted to nobody: the answer was lost,
+// or the wait was given up as it ended. Nobody but this process knew the id.
+func giveBack(s leasehold.Store, r leasehold.AcquireRequest, err error) {
+	if !errors.Is(err, leasehold.ErrUnknown) && leasehold.ReasonOf(err) != leasehold.ReasonCancelled {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_, _ = s.Release(ctx, leasehold.ReleaseRequest{ID: r.ID, Resource: r.Resource, Why: "abandoned"})
+}
+
+// printGrant writes the lease for a shell, and a sentence for people.
+func (a *app) printGrant(g leasehold.Grant, waited bool) error {
+	if a.json {
+		return a.printJSON(wire.FromGrant(g, waited))
+	}
+	a.note("%s", grantSentence(g))
+	return a.exportLease(g.Lease)
+}
+
+func grantSentence(g leasehold.Grant) string {
+	s := fmt.Sprintf("acquired %s as %s, token %d", quote(g.Resource), g.Holder, g.Token)
+	if g.Idempotent {
+		s = fmt.Sprintf("%s is yours already, token %d", quote(g.Resource), g.Token)
+	}
+	if g.Waited >= time.Millisecond {
+		s += ", after " + span(g.Waited)
+	}
+	if g.Remaining == leasehold.Infinite {
+		return s + "; it has no end"
+	}
+	return s + "; it ends in " + span(g.Remaining)
+}
+
+// exportLease is the owner's own output: the one place that prints the id
+// besides JSON.
+func (a *app) exportLease(l leasehold.Lease) error {
+	ends := ""
+	if !l.ExpiresAt.IsZero() {
+		ends = l.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	_, err := fmt.Fprintf(a.out, "export LEASEHOLD_LEASE_ID=%s\nexport LEASEHOLD_RESOURCE=%s\nexport LEASEHOLD_TOKEN=%d\nexport LEASEHOLD_EXPIRES_AT=%s\n",
+		l.ID.Reveal(), quote(l.Resource), l.Token, ends)
+	return err
+}

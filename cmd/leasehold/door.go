@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	stdlog "log"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/leasehold/leasehold/server/api"
+	"github.com/leasehold/leasehold/server/auth"
+)
+
+// The limits of every door. There is no limit on the time of a whole request:
+// waiting is what clients come for. The doors limit bodies and answers.
+const (
+	headerTimeout = 5 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 32 << 10 // bytes
+)
+
+// door is one way into the store.
+type door struct {
+	name, key string // for people, and for JSON
+	url       string
+	listener  net.Listener
+	server    *http.Server
+	drain     func() // lets go of whoever would hold up a shutdown; may be nil
+}
+
+// serve returns nil once the door is shut.
+func (d *door) serve() error {
+	var err error
+	if d.server.TLSConfig != nil {
+		err = d.server.ServeTLS(d.listener, "", "")
+	} else {
+		err = d.server.Serve(d.listener)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// addJSON builds the JSON door.
+func (h *house) addJSON(f serveFlags, l net.Listener, url string) error {
+	guard, err := auth.New(&auth.Options{
+		TokenFile: f.tokenFile, GroupMayRead: f.groupMayRead, Rate: f.rate, Hosts: f.allHosts(), Logger: h.log,
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; leasehold token new makes it", err)
+	}
+	if err != nil {
+		return asUsage(err)
+	}
+	h.closers = append(h.closers, guard.Close)
+	server := newHTTPServer(h.log)
+	if f.secure() {
+		f.tls.Logger = h.log
+		if server.TLSConfig, err = auth.TLSConfig(f.tls); err != nil {
+			return asUsage(err)
+		}
+	}
+	json := api.New(h.store, &api.Options{
+		Logger: h.log, Version: readBuildInfo().Version,
+		MaxWaiters: f.waiters, MaxWaitersPerCaller: f.waitersPerCaller(),
+	})
+	server.Handler = guard.Wrap(json.Handler())
+	h.doors = append(h.doors, &door{
+		name: "JSON API", key: "json_api", url: url,
+		listener: limitConnections(l, f.connections), server: server, drain: json.Drain,
+	})
+	return nil
+}
+
+// waitersPerCaller keeps one token from filling all queues. On an open listener
+// everybody is the same caller, so there is nobody to be fair to.
+func (f serveFlags) waitersPerCaller() int {
+	if f.tokenFile == "" {
+		return f.waiters
+	}
+	return max(1, f.waiters/10)
+}
+
+// allHosts adds the host that is listened on: who spelt out --insecure with an
+// address wants to be reached by it.
+func (f serveFlags) allHosts() []string {
+	host, _, err := net.SplitHostPort(f.listen)
+	if !f.insecure || err != nil || host == "" {
+		return f.hosts
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.To4() == nil {
+		host = "[" + host + "]"
+	}
+	return append([]string{host}, f.hosts...)
+}
+
+func newHTTPServer(log *slog.Logger) *http.Server {
+	return &http.Server{
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          stdlog.New(&httpLog{log}, "", 0),
+	}
+}
+
+// httpLog takes what net/http has to say. Most of it is about strangers: broken
+// handshakes, half requests. A panic is about us.
+type httpLog struct{ log *slog.Logger }
+
+func (l *httpLog) Write(line []byte) (int, error) {
+	level := slog.LevelDebug
+	if bytes.Contains(line, []byte("panic")) {
+		level = slog.LevelError
+	}
+	l.log.Log(context.Background(), level, string(bytes.TrimSpace(line)))
+	return len(line), nil
+}
+
+// doorURL is where a listener is reached.
+func doorURL(l net.Listener, secure bool) string {
+	if secure {
+		return "https://" + l.Addr().String()
+	}
+	return "http://" + l.Addr().String()
+}

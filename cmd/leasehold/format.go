@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+// printJSON writes one JSON document, for people to read and programs to parse.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// note says something to people that is no part of the answer.
+func (a *app) note(format string, args ...any) {
+	if !a.json {
+		fmt.Fprintf(a.err, format+"\n", args...)
+	}
+}
+
+// table writes rows in columns.
+func table(w io.Writer, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	}
+	return t.Flush()
+}
+
+// span writes a duration with the precision that people want: 350 ms, 41 s,
+// 5 min 3 s, 2 h 10 min, 3 d.
+func span(d time.Duration) string {
+	switch d = d.Round(time.Millisecond); {
+	case d == 0:
+		return "0 s"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d.Round(time.Second) < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Round(time.Second).Seconds()))
+	case d.Round(time.Second) < time.Hour:
+		d = d.Round(time.Second)
+		return twoUnits(int(d/time.Minute), "min", int(d%time.Minute/time.Second), "s")
+	case d.Round(time.Minute) < 48*time.Hour:
+		d = d.Round(time.Minute)
+		return twoUnits(int(d/time.Hour), "h", int(d%time.Hour/time.Minute), "min")
+	default:
+		return fmt.Sprintf("%d d", int(d.Round(24*time.Hour)/(24*time.Hour)))
+	}
+}
+
+func twoUnits(n int, unit string, m int, smaller string) string {
+	if m == 0 {
+		return fmt.Sprintf("%d %s", n, unit)
+	}
+	return fmt.Sprintf("%d %s %d %s", n, unit, m, smaller)
+}
+
+// ago writes a moment as its distance from now.
+func ago(t, now time.Time) string {
+	switch d := now.Sub(t); {
+	case t.IsZero():
+		return "-"
+	case d < time.Second:
+		return "now"
+	default:
+		return span(d) + " ago"
+	}
+}
+
+// remaining says when a lease ends.
+func remaining(l leasehold.Lease) string {
+	switch {
+	case !l.State.Locked():
+		return "-"
+	case l.Remaining == leasehold.Infinite:
+		return "never"
+	default:
+		return span(l.Remaining)
+	}
+}
+
+// renewals says how many there were and may be.
+func renewals(l leasehold.Lease) string {
+	if l.MaxRenewals == leasehold.Unlimited {
+		return fmt.Sprint(l.Renewals)
+	}
+	return fmt.Sprintf("%d of %d", l.Renewals, l.MaxRenewals)
+}
+
+// pairs writes metadata in one line, in a stable order.
+func pairs(m map[string]string) string {
+	var b []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		b = append(b, k+"="+visible(m[k]))
+	}
+	return strings.Join(b, " ")
+}
+
+// visible keeps what could steer a terminal out of tables: metadata and reasons
+// may hold anything.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
+
+// ordinal writes 1st, 2nd, 3rd, 4th.
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprint(n, suffix)
+}
+
+// quote makes one word of s for a POSIX shell.
+func quote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/open"
+	"github.com/leasehold/leasehold/server/api"
+	"github.com/spf13/cobra"
+)
+
+const (
+	healthTTL   = 15 * time.Second
+	healthLimit = 10 * time.Second
+)
+
+func newHealth(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "health", GroupID: groupOperate, Args: exactArgs(0),
+		Short: "Check that leases can be had",
+		Long: "Check that leases can be had: of a server by asking it, of a store by taking a\n" +
+			"lease and releasing it. Exit code 0 if healthy or merely slow, 69 if not.",
+		Example: "  leasehold health\n  leasehold health --store https://leases.example?ca=ca.pem --json",
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if strings.HasPrefix(open.Scheme(a.url()), "http") {
+			return a.serverHealth(cmd.Context())
+		}
+		return a.briefly(a.storeHealth)(cmd, args)
+	}
+	return cmd
+}
+
+// serverHealth asks the server, since only it can lease the names of checks.
+func (a *app) serverHealth(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, healthLimit)
+	defer cancel()
+	secret, err := a.secret()
+	if err != nil {
+		return err
+	}
+	address, config, err := open.ServerTLS(a.url(), nil)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+"/health/leasing", nil)
+	if err != nil {
+		return usagef("the store URL cannot be read; want http://host:port")
+	}
+	if secret != "" {
+		request.Header.Set("Authorization", "Bearer "+secret)
+	}
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	if err != nil {
+		return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Op: "health", Store: "remote", Cause: err}
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden {
+		return &leasehold.Error{Reason: leasehold.ReasonUnauthenticated, Op: "health", Store: "remote"}
+	}
+	var h api.Health
+	if err := json.NewDecoder(answer.Body).Decode(&h); err != nil || h.Status == "" {
+		return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Op: "health", Store: "remote",
+			Cause: fmt.Errorf("something answered %s that is no Leasehold server", answer.Status)}
+	}
+	return a.printHealth(h)
+}
+
+func (a *app) storeHealth(ctx context.Context, s leasehold.Store, _ []string) error {
+	begin := time.Now()
+	r := leasehold.AcquireRequest{
+		Resource: fmt.Sprintf("%s:cli:%d", leasehold.HealthPrefix, os.Getpid()), Holder: holderName(""), TTL: healthTTL,
+	}
+	g, err := s.Acquire(ctx, r)
+	if err == nil {
+		_, err = s.Release(ctx, leasehold.ReleaseRequest{ID: g.ID, Resource: r.Resource})
+	}
+	h := api.Health{Status: "healthy", Duration: time.Since(begin).Milliseconds()}
+	if err != nil && !errors.Is(err, leasehold.ErrHeld) { // held by another check: leases can be had
+		h.Status, h.Detail = "unhealthy", err.Error()
+	}
+	return a.printHealth(h)
+}
+
+func (a *app) printHealth(h api.Health) error {
+	var err error
+	if a.json {
+		err = a.printJSON(h)
+	} else {
+		line := fmt.Sprintf("%s, a lease took %d ms", h.Status, h.Duration)
+		if h.Detail != "" {
+			line += ": " + h.Detail
+		}
+		_, err = fmt.Fprintln(a.out, line)
+	}
+	if err != nil {
+		return err
+	}
+	return silently(h.Status == "unhealthy", exitUnavailable)
+}

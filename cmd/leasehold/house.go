@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+// goodbye is how long requests under way have to end at a shutdown.
+const goodbye = 10 * time.Second
+
+// house is a running server: one store and the doors into it.
+type house struct {
+	a     *app
+	log   *slog.Logger
+	store leasehold.Store
+	doors []*door
+
+	// closers end what the doors need, after the last request.
+	closers []func()
+}
+
+// open serves all doors, tells where they are, and returns when ctx ends and
+// everybody has gone, or when a door fails.
+func (h *house) open(ctx context.Context) error {
+	failed := make(chan error, len(h.doors))
+	for _, d := range h.doors {
+		go func() { failed <- d.serve() }()
+	}
+	if err := h.announce(); err != nil {
+		return errors.Join(err, h.shut())
+	}
+	select {
+	case err := <-failed:
+		return errors.Join(err, h.shut())
+	case <-ctx.Done():
+		h.log.Info("shutting down", "cause", context.Cause(ctx))
+		return h.shut()
+	}
+}
+
+// announce prints one line per door. They answer already: connections are
+// taken from the moment a listener is made.
+func (h *house) announce() error {
+	if h.a.json {
+		doors := map[string]string{}
+		for _, d := range h.doors {
+			doors[d.key] = d.url
+		}
+		return json.NewEncoder(h.a.out).Encode(doors) // one line, for whoever waits for it
+	}
+	for _, d := range h.doors {
+		if _, err := fmt.Fprintf(h.a.out, "%-9s %s\n", d.name, d.url); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shut lets waiters go with an answer, waits for requests under way, and then
+// cuts off who is still there.
+func (h *house) shut() error {
+	for _, d := range h.doors {
+		if d.drain != nil {
+			d.drain()
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	defer cancel()
+	for _, d := range h.doors {
+		if err := d.server.Shutdown(ctx); err != nil {
+			h.log.Warn("cutting off requests that did not end", "door", d.name, "error", err)
+			_ = d.server.Close()
+		}
+	}
+	return nil
+}
+
+// close lets go of what the doors stood on. All that was answered is durable
+// already, so nothing is lost if this fails.
+func (h *house) close() error {
+	for _, c := range h.closers {
+		c()
+	}
+	return h.store.Close()
+}

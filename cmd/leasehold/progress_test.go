@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+func heldStatus(remaining time.Duration, waiters ...string) leasehold.Status {
+	s := leasehold.Status{Resource: "r", Lease: &leasehold.Lease{
+		Resource: "r", Holder: "codex:7f3", Token: 7, State: leasehold.StateActive, Remaining: remaining,
+	}}
+	for i, w := range waiters {
+		s.Waiters = append(s.Waiters, leasehold.Place{Holder: w, Position: i + 1})
+	}
+	return s
+}
+
+func TestProgressLine(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{a: &app{err: &out}}
+	me := leasehold.AcquireRequest{Resource: "r", Holder: "me"}
+	for _, s := range []leasehold.Status{
+		heldStatus(41*time.Second, "other", "me"),
+		heldStatus(40*time.Second, "other", "me"), // only time has passed
+		heldStatus(39*time.Second, "me"),
+		{Resource: "r"}, // free: the grant is on its way
+	} {
+		p.show(placeIn(s, me), s)
+	}
+	want := "2nd in line, held by codex:7f3, frees itself in 41 s\n1st in line, held by codex:7f3, frees itself in 39 s\n"
+	if out.String() != want {
+		t.Errorf("progress wrote %q, want %q", &out, want)
+	}
+}
+
+func TestProgressOnATerminalIsOneLine(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{a: &app{err: &out}, live: true, cancel: func() {}, done: make(chan struct{})}
+	close(p.done)
+	p.show(1, heldStatus(2*time.Second))
+	p.show(1, heldStatus(time.Second))
+	p.stop()
+	const erase = "\r\x1b[K"
+	want := erase + "1st in line, held by codex:7f3, frees itself in 2 s" + erase + "1st in line, held by codex:7f3, frees itself in 1 s" + erase
+	if out.String() != want {
+		t.Errorf("progress wrote %q, want %q", &out, want)
+	}
+}
+
+func TestProgressIsSilentInJSON(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{a: &app{err: &out, json: true}}
+	p.show(1, heldStatus(time.Second))
+	if out.Len() > 0 {
+		t.Errorf("progress wrote %q with --json, want nothing", &out)
+	}
+}
+
+func TestInTheWay(t *testing.T) {
+	breaking := heldStatus(3 * time.Second)
+	breaking.Lease.State = leasehold.StateBreaking
+	ended := heldStatus(0)
+	ended.Lease.State = leasehold.StateExpired
+	for _, tt := range []struct {
+		status leasehold.Status
+		want   string
+	}{
+		{heldStatus(leasehold.Infinite), "held by codex:7f3 without an end"},
+		{breaking, "held by codex:7f3, being broken, free in 3 s"},
+		{ended, ""},
+		{leasehold.Status{}, ""},
+	} {
+		if got := inTheWay(tt.status); got != tt.want {
+			t.Errorf("inTheWay(%+v) = %q, want %q", tt.status.Lease, got, tt.want)
+		}
+	}
+}

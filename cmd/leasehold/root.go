@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// commands are the program's, in the order of its help.
+var commands = []func(*app) *cobra.Command{
+	newServe,
+	newRun,
+	newAcquire, newRenew, newRelease, newTransfer,
+	newStatus, newList, newWait, newWatch, newHistory,
+	newBreak, newForceRelease, newConfig, newToken, newBackup, newRestore,
+	newHealth, newBench, newVersion,
+}
+
+// The groups of the help.
+const (
+	groupHold    = "hold"
+	groupLook    = "look"
+	groupOperate = "operate"
+)
+
+const rootHelp = `Leasehold gives time-bound, exclusive access to named resources, with a fencing
+token for each grant.
+
+Every command takes --store URL, so the same words work on a server and straight
+on a store:
+
+  http://127.0.0.1:8105   a server; the default
+  https://HOST?ca=FILE    a server with TLS (also &cert=FILE&key=FILE)
+  sqlite:FILE             a database file that no server has open
+  memory:                 nothing but this process, for trying things out
+
+Environment:
+
+  LEASEHOLD_STORE         the store, where --store is not given
+  LEASEHOLD_TOKEN_FILE    a file with the secret to show to a server
+  LEASEHOLD_AUTH_TOKEN    the secret itself
+  LEASEHOLD_HOLDER        who you are, where --holder is not given
+  LEASEHOLD_LEASE_ID      the lease, where --lease-id is not given
+
+`
+
+const rootExample = `  leasehold serve
+  eval "$(leasehold acquire deploy:prod --ttl 5m)" && echo "token $LEASEHOLD_TOKEN"
+  leasehold status deploy:prod
+  leasehold release`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:     "leasehold",
+		Short:   "Leases: time-bound, exclusive access to named resources",
+		Long:    rootHelp + exitHelp(),
+		Example: rootExample,
+		Args:    cobra.ArbitraryArgs,
+		RunE:    a.noCommand,
+
+		SuggestionsMinimumDistance: 2,
+
+		SilenceErrors: true, // one place writes errors: fault.go
+		SilenceUsage:  true,
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v; see %s --help", err, cmd.CommandPath())
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.storeURL, "store", "", "URL of the store (default $LEASEHOLD_STORE, else "+defaultStore+")")
+	flags.StringVar(&a.tokenFile, "token-file", "", "file with the secret to show to a server (default $LEASEHOLD_TOKEN_FILE)")
+	flags.BoolVar(&a.json, "json", false, "answer in JSON, in the shapes of the API")
+	root.AddGroup(
+		&cobra.Group{ID: groupHold, Title: "Hold a lease:"},
+		&cobra.Group{ID: groupLook, Title: "Look around:"},
+		&cobra.Group{ID: groupOperate, Title: "Operate:"},
+	)
+	for _, command := range commands {
+		root.AddCommand(command(a))
+	}
+	return root
+}
+
+// noCommand is what the bare program does.
+func (a *app) noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return usagef("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	return usagef("there is no command %q; leasehold --help lists them", args[0])
+}
+
+// run executes the command line and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	a.report(err)
+	code := codeOf(err)
+	if err != nil && cmd.Annotations[forEval] != "" && !a.json && !isTerminal(a.out) {
+		fmt.Fprintf(a.out, "(exit %d)\n", code)
+	}
+	return code
+}
+
+// forEval marks commands whose output is meant for eval "$(…)". A shell drops
+// the exit code in there, and to evaluate nothing is a success: the work would
+// go on without its lease. So a failure is printed for the shell to repeat.
+const forEval = "for eval"
+
+// exactArgs is cobra's, with an error that says which arguments are wanted.
+func exactArgs(n int) cobra.PositionalArgs { return argsBetween(n, n) }
+
+func argsBetween(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return usagef("wants %s; see %s --help", cmd.UseLine(), cmd.CommandPath())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,310 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/leasehold/leasehold/server/auth"
+)
+
+func TestRunExitCodes(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	s.hold("held")
+	plain, script := filepath.Join(t.TempDir(), "plain"), filepath.Join(t.TempDir(), "script")
+	write(t, plain, "exit 5\n", 0o600)
+	write(t, script, "exit 6\n", 0o700)
+	tests := []struct {
+		name string
+		args string
+		code int
+		says string // on standard error
+	}{
+		{"success", "a -- true", 0, ""},
+		{"the command's own", "a -- sh -c exit§7", 7, ""},
+		{"a signal", "a -- sh -c kill§-KILL§$$", 128 + 9, ""},
+		{"another signal", "a -- sh -c kill§-TERM§$$", 128 + 15, ""},
+		{"not found", "a -- no-such-command", 127, "not found"},
+		{"not found by path", "a -- /no/such/command", 127, "no such file"},
+		{"not executable", "a -- " + plain, 126, "permission denied"},
+		{"a directory", "a -- /tmp", 126, "directory"},
+		{"a script without an interpreter", "a -- " + script, 6, ""},
+		{"held", "-n held -- true", 1, `held by "somebody"`},
+		{"held, wait 0", "-w 0 held -- true", 1, `held by "somebody"`},
+		{"held, own code", "-n -E 33 held -- true", 33, `held by "somebody"`},
+		{"wait ended", "-w 0.1 held -- true", 75, "after waiting"},
+		{"wait ended, own code", "-w 100ms -E 33 held -- true", 75, "after waiting"},
+		{"exclusive", "-x a -- true", 0, ""},
+		{"shared", "-s a -- true", 64, "no shared leases"},
+		{"several", "a b -- true", 64, "takes one resource"},
+		{"no dash", "a true", 64, "wants -- before the command"},
+		{"no command", "a --", 64, "no command"},
+		{"no resource", "-- true", 64, "no resource"},
+		{"bad resource", "a\x01 -- true", 64, "resource"},
+		{"bad ttl", "--ttl 1ms a -- true", 64, "TTL"},
+		{"bad wait", "-w tomorrow a -- true", 64, "duration"},
+		{"bad code", "-E 256 a -- true", 64, "0 to 255"},
+		{"both", "-n -w 1 a -- true", 64, "-n does not wait"},
+		{"bad metadata", "-m x a -- true", 64, "KEY=VALUE"},
+		{"infinite", "--ttl infinite a -- true", 0, ""},
+		{"no server", "--store http://127.0.0.1:1 a -- true", 69, "unavailable"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var args []string
+			for _, arg := range strings.Fields(tt.args) {
+				args = append(args, strings.ReplaceAll(arg, "§", " "))
+			}
+			resource := &runServer{t: t, address: s.address}
+			r := resource.start(args...)
+			r.wantCode(tt.code)
+			if !strings.Contains(r.stderr(), tt.says) || tt.says == "" && r.stderr() != "" {
+				t.Errorf("standard error is %q, want %q in it", r.stderr(), tt.says)
+			}
+			if got := s.holder("a"); got != "" {
+				t.Errorf("after the run %q holds the resource, want nobody", got)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, file, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRunNotAllowed(t *testing.T) {
+	t.Parallel()
+	s := newRunServerFor(t, auth.Caller{Name: "reader", Roles: []auth.Role{auth.RoleReader}})
+	s.start("a", "--", "true").wantCode(77)
+}
+
+func TestRunEnvironment(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	const show = `echo "$LEASEHOLD_RESOURCE,$LEASEHOLD_TOKEN,$LEASEHOLD_HOLDER,${LEASEHOLD_LEASE_ID-none}"; echo "ends $LEASEHOLD_EXPIRES_AT"`
+	outer := func(c *exec.Cmd) { c.Env = append(c.Env, "LEASEHOLD_LEASE_ID=outer", "LEASEHOLD_TOKEN=99") }
+
+	r := s.startWith(outer, "--holder", "ann", "a b", "--", "sh", "-c", show)
+	r.wantCode(0)
+	first, rest, _ := strings.Cut(r.stdout(), "\n")
+	if want := "a b,1,ann,none"; first != want {
+		t.Errorf("the command sees %q, want %q", first, want)
+	}
+	ends, err := time.Parse("ends "+time.RFC3339, strings.TrimSpace(rest))
+	if left := time.Until(ends); err != nil || left < 30*time.Second || left > time.Minute {
+		t.Errorf("the command sees %q (%v), want a moment in about a minute", rest, err)
+	}
+
+	r = s.startWith(outer, "--ttl", "infinite", "--holder", "ann", "--export-lease-id", "a b", "--", "sh", "-c", show)
+	r.wantCode(0)
+	if out := r.stdout(); !strings.HasPrefix(out, "a b,2,ann,") || strings.Contains(out, "none") || strings.Contains(out, "outer") || !strings.HasSuffix(out, "ends \n") {
+		t.Errorf("the command sees %q, want its own lease id and no end", out)
+	}
+}
+
+// TestRunPassesEverythingThrough: standard input, megabytes of output, a file of
+// the user's own; and nothing of ours.
+func TestRunPassesEverythingThrough(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	in := filepath.Join(t.TempDir(), "in")
+	write(t, in, strings.Repeat("0123456789abcdef", 1<<20), 0o600) // 16 MiB
+	input, err := os.Open(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer input.Close()
+	extra, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer extra.Close()
+	files := func(c *exec.Cmd) {
+		c.Stdin = input
+		c.ExtraFiles = []*os.File{extra, extra, extra} // 3, 4 and 5
+	}
+	const script = `cat; for f in /dev/fd/*; do test -e "$f" && echo "open ${f##*/}" >&2; done; true`
+	plain := startProcess(t, exec.Command("sh", "-c", script), files) // the test may have been given open files itself
+	plain.wantCode(0)
+	if _, err := input.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	r := s.startWith(files, "a", "--", "sh", "-c", script)
+	r.wantCode(0)
+	if got, want := sum(t, r.out), sum(t, in); got != want {
+		t.Errorf("16 MiB through cat have the sum %s, want %s", got, want)
+	}
+	if diff := cmp.Diff(plain.stderr(), r.stderr()); diff != "" {
+		t.Errorf("open files of the command (-without +with leasehold):\n%s", diff)
+	}
+}
+
+func sum(t *testing.T, file string) string {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// TestRunOutputEndsWithTheCommands: whoever reads the output sees its end when
+// the command closes it, not when the run is over.
+func TestRunOutputEndsWithTheCommands(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r := s.startWith(func(c *exec.Cmd) { c.Stdout = in }, "a", "--", "sh", "-c", "echo all; exec >&-; sleep 600")
+	in.Close()
+	if all, err := io.ReadAll(out); string(all) != "all\n" || err != nil {
+		t.Errorf("the output is %q, %v, want %q", all, err, "all\n")
+	}
+	r.signal(syscall.SIGTERM)
+	r.wantCode(128 + 15)
+}
+
+func TestRunPassesSignals(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	for name, sig := range map[string]syscall.Signal{
+		"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT,
+		"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2, "WINCH": syscall.SIGWINCH, "ALRM": syscall.SIGALRM,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &runServer{t: t, address: s.address}
+			r := s.start("signal:"+name, "--", "sh", "-c", "trap 'echo got "+name+"; exit 42' "+name+"; echo ready; while :; do sleep 0.05; done")
+			r.says("ready")
+			r.signal(sig)
+			r.wantCode(42)
+			if !strings.Contains(r.stdout(), "got "+name) {
+				t.Errorf("the command said %q, want got %s", r.stdout(), name)
+			}
+		})
+	}
+}
+
+// TestRunKeepsIgnoredSignals: a program under nohup stays so.
+func TestRunKeepsIgnoredSignals(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	path, err := exec.LookPath("leasehold")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := startProcess(t, exec.Command("sh", "-c", `trap "" HUP; exec "$0" "$@"`,
+		path, "--store", s.url(), "run", "a", "--", "sh", "-c", "kill -HUP $$; kill -HUP $PPID; echo alive"), func(*exec.Cmd) {})
+	r.wantCode(0)
+	if r.stdout() != "alive\n" {
+		t.Errorf("the command said %q, want alive", r.stdout())
+	}
+}
+
+// TestRunStopsAndGoesOn: a SIGTSTP to the runner stops command and runner, and
+// a SIGCONT lets both go on.
+func TestRunStopsAndGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	r := s.start("a", "--", "sh", "-c", "trap 'echo goes on' CONT; echo pid=$$; while :; do sleep 0.05; done")
+	command := r.number("pid")
+	r.signal(syscall.SIGTSTP)
+	eventually(t, "the command is stopped", func() bool { return state(t, command) == "T" })
+	r.signal(syscall.SIGCONT)
+	r.says("goes on")
+	r.signal(syscall.SIGTERM)
+	r.wantCode(128 + 15)
+}
+
+// state is the first letter of what ps says of a process.
+func state(t *testing.T, pid int) string {
+	t.Helper()
+	out, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
+	if err != nil || len(out) == 0 {
+		return ""
+	}
+	return string(out[:1])
+}
+
+func TestRunWaitsInLine(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	letGo := s.hold("a")
+	r := s.start("--verbose", "-w", "10", "--holder", "ann", "a", "--", "echo", "my turn")
+	eventually(t, "progress", func() bool { return strings.Contains(r.stderr(), "1st in line, held by somebody") })
+	if r.stdout() != "" {
+		t.Fatalf("the command ran while another held the lease: %q", r.stdout())
+	}
+	letGo()
+	r.wantCode(0)
+	if r.stdout() != "my turn\n" {
+		t.Errorf("the command said %q, want my turn", r.stdout())
+	}
+}
+
+func TestRunInterruptedInLine(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	letGo := s.hold("a")
+	r := s.start("--verbose", "a", "--", "echo", "my turn")
+	eventually(t, "progress", func() bool { return strings.Contains(r.stderr(), "1st in line") })
+	r.signal(syscall.SIGINT)
+	r.wantCode(128 + 2)
+	letGo()
+	if got := s.holder("a"); got != "" {
+		t.Errorf("after the interruption the lease went to %q, want nobody", got)
+	}
+}
+
+// TestRunWaitsForWhatIsLeft: the lease is held until the command's process group
+// is empty, and the code is the command's all the same.
+func TestRunWaitsForWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	r := s.start("a", "--", "sh", "-c", "(sleep 1.5; echo late) & echo early; exit 4")
+	eventually(t, "the notice", func() bool { return strings.Contains(r.stderr(), "run on") })
+	if s.holder("a") == "" {
+		t.Error("the lease was released under a process that the command left")
+	}
+	r.wantCode(4)
+	if want := "early\nlate\n"; r.stdout() != want {
+		t.Errorf("the command and what it left said %q, want %q", r.stdout(), want)
+	}
+	if s.holder("a") != "" {
+		t.Error("the lease was not released in the end")
+	}
+}
+
+// TestRunEndsWhatIsLeft: a signal after the command's end is for what it left,
+// even where that ignores it.
+func TestRunEndsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	r := s.start("--kill-after", "0.2", "a", "--", "sh", "-c", `sh -c 'trap "" TERM INT; echo left; sleep 600' & sleep 0.2; exit 4`)
+	r.says("left")
+	eventually(t, "the notice", func() bool { return strings.Contains(r.stderr(), "run on") })
+	r.signal(syscall.SIGINT)
+	r.wantCode(4)
+}

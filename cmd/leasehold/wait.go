@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/wire"
+	"github.com/spf13/cobra"
+)
+
+const waitHelp = `Wait until nobody holds a resource, without acquiring it: somebody else may be
+faster afterwards. To wait in line for the lease itself, use acquire --wait.
+
+With --lease-token it waits only until that lease has ended, whoever comes next.`
+
+// waitFlags say what to wait for.
+type waitFlags struct {
+	token   uint64
+	timeout time.Duration
+}
+
+func newWait(a *app) *cobra.Command {
+	f := waitFlags{timeout: leasehold.NoTimeout}
+	cmd := &cobra.Command{
+		Use: "wait RESOURCE", GroupID: groupLook, Args: exactArgs(1), ValidArgsFunction: a.completeResource,
+		Short: "Wait until a resource is free", Long: waitHelp,
+		Example: "  leasehold wait deploy:prod\n  leasehold wait deploy:prod --timeout 10m || echo 'still held'",
+	}
+	cmd.Flags().VarP(durationFlag{&f.timeout, leasehold.NoTimeout}, "timeout", "t", "how long to wait at most, or forever")
+	cmd.Flags().Uint64Var(&f.token, "lease-token", 0, "wait for the end of the lease with this fencing token only")
+	cmd.RunE = a.onStore(func(ctx context.Context, s leasehold.Store, args []string) error {
+		if err := leasehold.CheckResource(args[0]); err != nil {
+			return err
+		}
+		status, err := a.waitUntilFree(ctx, s, args[0], f)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(wire.FromStatus(status))
+		}
+		a.note("%s", freeSentence(status))
+		return nil
+	})
+	return cmd
+}
+
+func freeSentence(s leasehold.Status) string {
+	if s.Locked() {
+		return fmt.Sprintf("that lease has ended; %s is %s", quote(s.Resource), inTheWay(s))
+	}
+	return quote(s.Resource) + " is free"
+}
+
+// waitUntilFree looks again when something happened to the resource, when its
+// lease is due, and once a second as the net under lost notices.
+func (a *app) waitUntilFree(ctx context.Context, s leasehold.Store, resource string, f waitFlags) (leasehold.Status, error) {
+	begin := time.Now()
+	p := &progress{a: a, live: isTerminal(a.err), cancel: func() {}, done: make(chan struct{})}
+	close(p.done)
+	defer p.stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	happened := notices(ctx, s, resource)
+	for {
+		status, err := look(ctx, s, resource)
+		switch {
+		case err == nil && f.isOver(status):
+			return status, nil
+		case err == nil:
+			p.reached.Store(true)
+			p.show(0, status)
+		case !p.reached.Load() || !mayComeBack(err) || ctx.Err() != nil:
+			return status, err
+		default:
+			p.say("the server is away; asking again")
+		}
+		pause, timedOut := f.pause(status, time.Since(begin))
+		if timedOut {
+			return status, &leasehold.Error{Reason: leasehold.ReasonTimeout, Op: "wait", Resource: resource,
+				Waited: time.Since(begin), Waiting: len(status.Waiters)}
+		}
+		select {
+		case <-happened:
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return status, context.Cause(ctx)
+		}
+	}
+}
+
+func look(ctx context.Context, s leasehold.Store, resource string) (leasehold.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return s.Status(ctx, resource)
+}
+
+func (f waitFlags) isOver(s leasehold.Status) bool {
+	if f.token != 0 {
+		return !s.Check(f.token)
+	}
+	return !s.Locked()
+}
+
+// pause is until the lease in the way is due or the wait is, a second at most.
+func (f waitFlags) pause(s leasehold.Status, waited time.Duration) (pause time.Duration, timedOut bool) {
+	pause = eachLook
+	if s.Locked() && s.Lease.Remaining > 0 {
+		pause = min(pause, s.Lease.Remaining+5*time.Millisecond)
+	}
+	if f.timeout == leasehold.NoTimeout {
+		return pause, false
+	}
+	left := f.timeout - waited
+	return min(pause, left), left <= 0
+}
+
+// notices has something whenever something happened to the resource, as far as
+// the store can tell.
+func notices(ctx context.Context, s leasehold.Store, resource string) <-chan struct{} {
+	c := make(chan struct{}, 1)
+	watcher, ok := s.(leasehold.Watcher)
+	if !ok {
+		return c
+	}
+	go func() {
+		for ctx.Err() == nil {
+			err := watcher.Watch(ctx, leasehold.WatchRequest{Prefix: resource}, func(leasehold.Notice) error {
+				select {
+				case c <- struct{}{}:
+				default:
+				}
+				return nil
+			})
+			if errors.Is(err, leasehold.ErrForbidden) || errors.Is(err, leasehold.ErrUnsupported) {
+				return
+			}
+			select {
+			case <-time.After(askAgain):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return c
+}

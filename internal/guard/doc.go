@@ -1,0 +1,31 @@
+// Package guard runs a command that must not outlive a lease, even when the
+// process that renews the lease stops, dies or hangs.
+//
+// Three processes take part, all of one program file:
+//
+//   - The runner holds the lease. It tells the guardian each new deadline.
+//   - The guardian is the parent of the command. It knows nothing of leases: it
+//     has a deadline, a moment to send SIGTERM and a later one to send SIGKILL
+//     to the command's process group, and keeps to it whatever the runner does.
+//   - The command leads a process group of its own. It is started by a third
+//     role of the same program, the launcher, which waits until the runner knows
+//     the group and the terminal has been handed over, and then becomes the
+//     command.
+//
+// Each looks after the other. When the runner is gone, its end of the pipe
+// closes and the guardian ends the command: nobody renews any more. When the
+// guardian is gone, the runner kills the group (on Linux the kernel kills the
+// command by itself as well). When the guardian does not act at the deadline,
+// the runner does.
+//
+// Deadlines are instants of one clock that all processes of a machine share and
+// that goes on while the machine sleeps, where there is one. So it does not
+// matter how long a message was under way or how long the runner was stopped
+// before it was sent.
+//
+// The command counts as ended when its process group is empty: background
+// processes that it left there are waited for, and are stopped like the command
+// itself when the lease is lost. A process that leaves the group (setsid, a
+// daemon, the jobs of an interactive shell) leaves the guardian's reach: it is
+// neither waited for nor killed, and only a fencing token can stop its work.
+package guard

@@ -1,0 +1,73 @@
+//go:build unix
+
+package guard
+
+import (
+	"encoding/json"
+	"os"
+	"time"
+)
+
+// orderKind is what the runner wants of the guardian.
+type orderKind string
+
+const (
+	orderPlan     orderKind = "plan"     // the first: what to run, and until when
+	orderGo       orderKind = "go"       // let the command begin
+	orderDeadline orderKind = "deadline" // the lease was renewed, or is being broken
+	orderSignal   orderKind = "signal"   // hand a signal on to the group
+	orderStop     orderKind = "stop"     // SIGTERM now, SIGKILL when the grace is over
+)
+
+// order is a message from the runner to the guardian.
+type order struct {
+	Kind     orderKind
+	Deadline deadline      `json:",omitzero"`
+	Signal   int           `json:",omitzero"`
+	Path     string        `json:",omitzero"`
+	Args     []string      `json:",omitzero"`
+	Grace    time.Duration `json:",omitzero"`
+}
+
+// reportKind is what the guardian has seen.
+type reportKind string
+
+const (
+	reportBorn    reportKind = "born"    // the group is there; the command has not begun
+	reportRuns    reportKind = "runs"    // it has
+	reportFailed  reportKind = "failed"  // it cannot
+	reportStopped reportKind = "stopped" // it was stopped, as by Ctrl-Z
+	reportLate    reportKind = "late"    // the deadline passed; SIGTERM was sent
+	reportEnded   reportKind = "ended"   // the command itself has ended
+	reportEmpty   reportKind = "empty"   // the group is empty: the last report
+)
+
+// report is a message from the guardian to the runner.
+type report struct {
+	Kind   reportKind
+	PID    int    `json:",omitzero"` // of the command and of its group
+	Signal int    `json:",omitzero"` // that stopped it
+	Status uint32 `json:",omitzero"` // as wait(2) has it
+	Errno  uint32 `json:",omitzero"`
+	Text   string `json:",omitzero"`
+}
+
+// send writes one message. The reader may be gone: it then shows otherwise.
+func send(f *os.File, message any) { _ = json.NewEncoder(f).Encode(message) }
+
+// receive delivers what the other side sends, and closes the channel when that
+// has nothing more to say, most often because it is gone.
+func receive[T any](f *os.File) <-chan T {
+	c := make(chan T)
+	go func() {
+		defer close(c)
+		for d := json.NewDecoder(f); ; {
+			var message T
+			if d.Decode(&message) != nil {
+				return
+			}
+			c <- message
+		}
+	}()
+	return c
+}
