@@ -7,12 +7,17 @@ TEST_FLAGS   ?=
 FUZZ_TIME    ?= 30s
 BENCH_TIME   ?= 1s
 COVERAGE     ?= coverage.out
+VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+TARGETS      ?= linux/amd64 linux/arm64 darwin/arm64 windows/amd64
+
+# What is shipped: one static file that knows its version.
+BUILD_BINARY = CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: deps
 deps: ## install what the tests need beyond Go (Debian; only what is missing)
@@ -21,6 +26,10 @@ deps: ## install what the tests need beyond Go (Debian; only what is missing)
 .PHONY: build
 build: ## compile everything
 	$(GO) build $(PACKAGES)
+
+.PHONY: binary
+binary: ## build the program into .bin/leasehold
+	$(BUILD_BINARY) -o .bin/leasehold ./cmd/leasehold
 
 .PHONY: test
 test: deps ## run the tests with the race detector
@@ -35,6 +44,11 @@ cover: ## run the tests as `make test` does, print coverage, fail below the thre
 .PHONY: bench
 bench: ## run the benchmarks (BENCH_TIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCH_TIME) -timeout 60m $(PACKAGES)
+
+.PHONY: bench-peers
+bench-peers: binary ## measure beside etcd, on this machine (Debian's etcd-server is installed if missing)
+	@scripts/deps etcd-server
+	cd bench/peers && $(GO) run . -leasehold ../../.bin/leasehold
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while (FUZZ_TIME=30s)
@@ -54,11 +68,15 @@ fmt-check: ## fail if a Go file is not formatted
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; echo 'not formatted: run make fmt'; exit 1; }
 
 .PHONY: cross
-cross: ## check that everything compiles for Windows and macOS, tests included
-	GOOS=windows GOARCH=amd64 $(GO) build ./...
-	GOOS=windows GOARCH=amd64 $(GO) vet ./...
-	GOOS=darwin GOARCH=arm64 $(GO) build ./...
-	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+cross: $(TARGETS:%=cross/%) ## build the program for every system, and vet everything there, tests included (TARGETS=)
+
+cross/%:
+	GOOS=$(*D) GOARCH=$(*F) $(BUILD_BINARY) -o .bin/$(*D)-$(*F)/ ./cmd/leasehold
+	GOOS=$(*D) GOARCH=$(*F) CGO_ENABLED=0 $(GO) vet $(PACKAGES)
+
+.PHONY: release
+release: ## write archives with checksums into dist (VERSION=, TARGETS=)
+	$(GO) run ./scripts/release -version "$(VERSION)" -targets "$(TARGETS)" -out dist
 
 .PHONY: ci
 ci: ## run everything that must pass before a change is accepted

@@ -3,7 +3,6 @@ package leasehold_test
 import (
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,7 +19,8 @@ type fenced struct {
 
 // TestDocumentsSayWhatCompiles keeps the documents honest: every block of Go
 // stands word for word in a Go file of this repository, where the compiler and
-// the tests look after it, and every shell block marked "sh run" runs.
+// the tests look after it. What the documents tell the reader to type is run by
+// TestProgram.
 func TestDocumentsSayWhatCompiles(t *testing.T) {
 	sources := goSources(t)
 	found := 0
@@ -30,29 +30,17 @@ func TestDocumentsSayWhatCompiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, block := range fences(string(text)) {
-			switch block.Info {
-			case "go":
-				found++
-				if !standsIn(block.Lines, sources) {
-					t.Errorf("%s:%d: this block stands in no Go file:\n%s", file, block.Line, strings.Join(block.Lines, "\n"))
-				}
-			case "sh run":
-				found++
-				runBlock(t, file, block)
+			if block.Info != "go" {
+				continue
+			}
+			found++
+			if !standsIn(block.Lines, sources) {
+				t.Errorf("%s:%d: this block stands in no Go file:\n%s", file, block.Line, strings.Join(block.Lines, "\n"))
 			}
 		}
 	}
 	if found == 0 {
-		t.Error("no block of code was found in README.md and docs; the test has lost its documents")
-	}
-}
-
-func runBlock(t *testing.T, file string, block fenced) {
-	t.Helper()
-	cmd := exec.Command("bash", "-euo", "pipefail", "-c", strings.Join(block.Lines, "\n"))
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // what it leaves behind goes there
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%s:%d: the block does not run: %v\n%s", file, block.Line, err, out)
+		t.Error("no block of Go was found in README.md and docs; the test has lost its documents")
 	}
 }
 
@@ -65,9 +53,10 @@ func documents(t *testing.T) []string {
 	return append([]string{"README.md"}, docs...)
 }
 
-// TestDocumentsLinkToWhatExists follows the links inside the repository.
+// TestDocumentsLinkToWhatExists follows the links inside the repository, to the
+// heading if one is named.
 func TestDocumentsLinkToWhatExists(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+	link := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
 	for _, file := range append(documents(t), "CONTRIBUTING.md", "CHANGELOG.md") {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -77,12 +66,32 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 			if strings.Contains(found[1], "://") {
 				continue // only loopback in tests
 			}
-			target := filepath.Join(filepath.Dir(file), found[1])
+			target := file
+			if found[1] != "" {
+				target = filepath.Join(filepath.Dir(file), found[1])
+			}
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links to %s, which does not exist", file, found[1])
+			} else if found[2] != "" && !slices.Contains(anchors(t, target), found[2]) {
+				t.Errorf("%s links to %s#%s, which is no heading there", file, found[1], found[2])
 			}
 		}
 	}
+}
+
+// anchors returns the names of a document's headings in links.
+func anchors(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := regexp.MustCompile(`[^\pL\pN _-]`)
+	var names []string
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		names = append(names, strings.ReplaceAll(odd.ReplaceAllString(strings.ToLower(heading[1]), ""), " ", "-"))
+	}
+	return names
 }
 
 // goSources returns the Go files of the repository as lines without their
