@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,7 +39,19 @@ type runServer struct {
 	server  *http.Server
 }
 
+// heedSignals takes it back that the tests were started with signals ignored,
+// as nohup and background jobs are: what they start would ignore them as well,
+// and a shell cannot trap what was ignored before it began.
+var heedSignals = sync.OnceFunc(func() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+})
+
 func newRunServer(t *testing.T) *runServer {
+	heedSignals()
 	t.Helper()
 	return newRunServerFor(t, auth.Local)
 }
