@@ -42,9 +42,8 @@ func quickGrant(text []byte) (w wire.Grant, ok bool) {
 		case "status":
 			w.Status = s.plain()
 		case "token":
-			token := s.whole()
-			s.failed = s.failed || token < 0
-			w.Token = uint64(token)
+			s.failed = s.failed || len(s.text) > 0 && s.text[0] == '-' // -0 as well
+			w.Token = uint64(s.whole())
 		case "renewals":
 			w.Renewals = int(s.whole())
 		case "max_renewals":
