@@ -38,9 +38,9 @@ func (e *Engine) commitPending() {
 	e.flight = nil
 	e.saved = b.Clock
 	e.mu.Unlock()
+	e.hub.publish(b.told) // first: whoever has the answer may watch for more
 	b.finish(nil)
 	b.deliver()
-	e.hub.publish(b.told)
 }
 
 // gather lets those whom the last commit set free join this one: it steps

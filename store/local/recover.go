@@ -70,10 +70,12 @@ func (e *Engine) recover(b *batch, cause error) {
 	if !made {
 		voids = []*batch{b, void}
 	}
+	if made {
+		e.hub.publish(b.told)
+	}
 	e.resume(l, voids)
 	if made {
 		b.deliver()
-		e.hub.publish(b.told)
 	}
 	if b.finished() {
 		return
