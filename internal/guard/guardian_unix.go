@@ -30,6 +30,7 @@ type guardian struct {
 	deadline deadline
 
 	group   group
+	wanted  bool          // the runner wants the command to begin
 	gate    *os.File      // nil once the command may begin
 	begun   <-chan report // whether it did; nil once that is known
 	leading bool          // the command itself has not ended
@@ -102,6 +103,9 @@ func (g *guardian) keep(at time.Duration) {
 		g.killed = true
 		g.group.kill()
 	}
+	if g.wanted && !g.hurried { // nothing begins after its line
+		g.open()
+	}
 }
 
 // catchUp reads what the runner has sent before the deadline is judged: this
@@ -142,7 +146,7 @@ func (g *guardian) obey(o order, ok bool) {
 	}
 	switch o.Kind {
 	case orderGo:
-		g.open()
+		g.wanted = true
 	case orderDeadline:
 		if !g.hurried { // an answer after the line does not bring the lease back
 			g.deadline = o.Deadline
