@@ -10,13 +10,7 @@ import (
 // renew serves POST /v1/leases/renew.
 func (s *Server) renew(c *call, in wire.RenewRequest) (wire.Lease, error) {
 	r, err := in.Request()
-	if err == nil {
-		err = r.Validate()
-	}
-	if err == nil {
-		err = c.mayUse(r.ID, r.Holder, r.Resource)
-	}
-	if err != nil {
+	if err = c.usable(err, r, r.ID, r.Holder, r.Resource); err != nil {
 		return wire.Lease{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return s.store.Renew(ctx, r) })
@@ -26,13 +20,7 @@ func (s *Server) renew(c *call, in wire.RenewRequest) (wire.Lease, error) {
 // release serves POST /v1/leases/release.
 func (s *Server) release(c *call, in wire.ReleaseRequest) (wire.Released, error) {
 	r, err := in.Request()
-	if err == nil {
-		err = r.Validate()
-	}
-	if err == nil {
-		err = c.mayUse(r.ID, r.Holder, r.Resource)
-	}
-	if err != nil {
+	if err = c.usable(err, r, r.ID, r.Holder, r.Resource); err != nil {
 		return wire.Released{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return s.store.Release(ctx, r) })
@@ -49,13 +37,7 @@ func (s *Server) change(c *call, in wire.ChangeRequest) (wire.Lease, error) {
 		return wire.Lease{}, c.unsupported()
 	}
 	r, err := in.Request()
-	if err == nil {
-		err = r.Validate()
-	}
-	if err == nil {
-		err = c.mayUse(r.ID, r.Holder, r.Resource)
-	}
-	if err != nil {
+	if err = c.usable(err, r, r.ID, r.Holder, r.Resource); err != nil {
 		return wire.Lease{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return changer.Change(ctx, r) })
@@ -70,13 +52,7 @@ func (s *Server) transfer(c *call, in wire.TransferRequest) (wire.Lease, error) 
 		return wire.Lease{}, c.unsupported()
 	}
 	r, err := in.Request()
-	if err == nil {
-		err = r.Validate()
-	}
-	if err == nil {
-		err = c.mayUse(r.ID, r.Holder, r.Resource)
-	}
-	if err != nil {
+	if err = c.usable(err, r, r.ID, r.Holder, r.Resource); err != nil {
 		return wire.Lease{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return transferer.Transfer(ctx, r) })
@@ -105,6 +81,17 @@ func leaseAnswer(l leasehold.Lease, err error) (wire.Lease, error) {
 		return wire.Lease{}, err
 	}
 	return wire.FromLease(l), nil
+}
+
+// usable checks a request that shows a lease id, if it could be read at all.
+func (c *call) usable(err error, r interface{ Validate() error }, id leasehold.ID, holder, resource string) error {
+	if err == nil {
+		err = r.Validate()
+	}
+	if err == nil {
+		err = c.mayUse(id, holder, resource)
+	}
+	return err
 }
 
 // mayUse checks that a caller who may act only for some holders or on some

@@ -19,6 +19,11 @@ func (e *Engine) Acquire(ctx context.Context, r leasehold.AcquireRequest) (lease
 		r = e.config.fill(r)
 		return e.tryAcquire(now, r, id)
 	})
+	return e.granted(r, out, now, err)
+}
+
+// granted turns the outcome of an acquire into its answer.
+func (e *Engine) granted(r leasehold.AcquireRequest, out machine.Outcome, now machine.Instant, err error) (leasehold.Grant, error) {
 	if leasehold.ReasonOf(err) == leasehold.ReasonUnknown && r.ID.IsZero() {
 		e.abandon(out) // nobody will ever know its id
 	}

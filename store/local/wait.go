@@ -34,13 +34,7 @@ func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 	if w != nil {
 		return e.await(ctx, w)
 	}
-	if leasehold.ReasonOf(err) == leasehold.ReasonUnknown && r.ID.IsZero() {
-		e.abandon(out)
-	}
-	if err != nil {
-		return leasehold.Grant{}, e.explain("acquire", r.Resource, err)
-	}
-	return leasehold.Grant{Lease: out.Row.Owned(now), Idempotent: out.Idempotent}, nil
+	return e.granted(r, out, now, err)
 }
 
 func refuse(resource string, reason leasehold.Reason) machine.Outcome {
