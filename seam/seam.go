@@ -30,13 +30,20 @@ type Engine interface {
 	// Query reads committed rows of the module's own tables, calling row for
 	// each. It sees everything that Do has acknowledged.
 	Query(ctx context.Context, sql string, args []any, row func(Columns) error) error
+
+	// Look shows the rows of these resources as they stand, in order. It is for
+	// showing, not for deciding: what it shows may not be durable yet.
+	Look(resources []string, show func(i int, v View)) error
+
+	// Names returns the resources with this prefix that have a row, sorted.
+	Names(prefix string) ([]string, error)
 }
 
 // View is what a decision is made from.
 type View struct {
 	Row   machine.Row // the zero Row with a Resource where nothing is known
 	Now   machine.Instant
-	Fresh machine.Fresh // for a grant; used up only if Outcome.Granted
+	Fresh machine.Fresh // for a grant; used up only if Outcome.Granted; empty in Look
 }
 
 // Decision is what to write.

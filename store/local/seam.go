@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
@@ -58,6 +59,57 @@ func (e *Engine) drop(now machine.Instant, resource string) {
 		e.forget(ent)
 		e.serve(now, resource)
 	}
+}
+
+// Look implements seam.Engine.
+func (e *Engine) Look(resources []string, show func(i int, v seam.View)) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.ready(); err != nil {
+		return e.explain("look", "", unavailable(err))
+	}
+	now := e.now()
+	for i, resource := range resources {
+		show(i, seam.View{Row: e.table.row(resource), Now: now})
+	}
+	return nil
+}
+
+// Names implements seam.Engine. It copies a bite at a time, as List does.
+func (e *Engine) Names(prefix string) ([]string, error) {
+	var names []string
+	for from, more := prefix, true; more; {
+		next, err := e.nameBite(prefix, from, &names)
+		if err != nil {
+			return nil, err
+		}
+		from, more = next, next != ""
+	}
+	return names, nil
+}
+
+// nameBite goes on from a name for one hold of the lock. It returns where to go
+// on after it, or nothing at the end.
+func (e *Engine) nameBite(prefix, from string, names *[]string) (next string, _ error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.ready(); err != nil {
+		return "", e.explain("names", "", unavailable(err))
+	}
+	left := bite
+	e.table.named(from, func(ent *entry) bool {
+		name := ent.row.Resource
+		if !strings.HasPrefix(name, prefix) {
+			return false
+		}
+		if left--; left < 0 {
+			next = name
+			return false
+		}
+		*names = append(*names, name)
+		return true
+	})
+	return next, nil
 }
 
 // Query implements seam.Engine.

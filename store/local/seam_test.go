@@ -2,6 +2,8 @@ package local
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,5 +106,47 @@ func TestQueryNeedsAJournalThatCan(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		err := e.Query(t.Context(), "SELECT 1", nil, nil)
 		wantReason(t, "Query", err, leasehold.ReasonUnsupported)
+	})
+}
+
+func TestLookShowsRowsAsTheyStand(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		acquire(t, e, "held", "a", time.Minute)
+		var states []leasehold.State
+		err := e.Look([]string{"free", "held"}, func(i int, v seam.View) {
+			if i != len(states) {
+				t.Errorf("Look showed row %d after %d others", i, len(states))
+			}
+			states = append(states, v.Row.At(v.Now).State)
+		})
+		if err != nil || len(states) != 2 || states[0] != leasehold.StateAvailable || states[1] != leasehold.StateActive {
+			t.Errorf("Look = %v, %v; want available, active", states, err)
+		}
+	})
+}
+
+func TestNamesTakesSeveralBites(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		const n = 2*bite + 7
+		for i := range n {
+			acquire(t, e, fmt.Sprintf("blob:a/c/%06d", i), "a", time.Minute)
+		}
+		acquire(t, e, "blob:a/d", "a", time.Minute)
+		names, err := e.Names("blob:a/c/")
+		if err != nil || len(names) != n || !slices.IsSorted(names) || len(slices.Compact(names)) != n {
+			t.Errorf("Names = %d names, %v; want %d, sorted and distinct", len(names), err, n)
+		}
+		if names, err = e.Names("blob:b"); err != nil || len(names) != 0 {
+			t.Errorf("Names of a free prefix = %v, %v", names, err)
+		}
+	})
+}
+
+func TestTheSeamIsShutWithTheEngine(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		e.Close()
+		wantReason(t, "Look", e.Look([]string{"r"}, nil), leasehold.ReasonUnavailable)
+		_, err := e.Names("r")
+		wantReason(t, "Names", err, leasehold.ReasonUnavailable)
 	})
 }
