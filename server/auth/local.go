@@ -26,7 +26,7 @@ func (g *Guard) notLocal(r *http.Request) *refusal {
 	if fromOtherSite(r) {
 		return forbidden("Sec-Fetch-Site", "says that another site's page sent this; only pages of this server may")
 	}
-	if !isRead(r) && !isJSON(r) {
+	if !isRead(r) && !isJSON(r) && !isBlob(r) {
 		return &refusal{
 			err:    &leasehold.Error{Reason: leasehold.ReasonMediaType, Field: "Content-Type"},
 			detail: "a " + clip(r.Method) + " must have Content-Type: application/json, with a body or without",
@@ -84,11 +84,30 @@ func isRead(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 }
 
-func isJSON(r *http.Request) bool {
+func isJSON(r *http.Request) bool { return mediaType(r) == "application/json" }
+
+// mediaType of the body; empty if it cannot be told.
+func mediaType(r *http.Request) string {
 	types := r.Header.Values("Content-Type")
 	if len(types) != 1 {
-		return false
+		return ""
 	}
 	media, _, err := mime.ParseMediaType(types[0])
-	return err == nil && media == "application/json"
+	if err != nil {
+		return ""
+	}
+	return media
+}
+
+// BlobPath is where blobs are on this listener.
+const BlobPath = "/blob/"
+
+// isBlob reports whether a write is one of blobs, which are of any type. A page
+// can send PUT and DELETE only after asking, which is refused; what it could
+// POST without asking is a form, and no blob operation takes one.
+func isBlob(r *http.Request) bool {
+	if !strings.HasPrefix(r.URL.EscapedPath(), BlobPath) {
+		return false
+	}
+	return r.Method != http.MethodPost || mediaType(r) == "multipart/mixed" || mediaType(r) == "application/xml"
 }

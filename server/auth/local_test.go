@@ -150,3 +150,40 @@ func TestRequestID(t *testing.T) {
 		}
 	}
 }
+
+// TestBlobsAreOfAnyType is about writes under /blob/: they need not be JSON, and
+// still no page can send one.
+func TestBlobsAreOfAnyType(t *testing.T) {
+	g, _ := newGuard(t, Options{})
+	tests := []struct {
+		name, method, target string
+		headers              []string
+		want                 string
+	}{
+		{"upload", "PUT", "/blob/acct/c/b", []string{"Content-Type: image/png"}, ""},
+		{"upload without a type", "PUT", "/blob/acct/c/b", nil, ""},
+		{"delete", "DELETE", "/blob/acct/c/b", nil, ""},
+		{"batch", "POST", "/blob/acct?comp=batch", []string{"Content-Type: multipart/mixed; boundary=x"}, ""},
+
+		{"form", "POST", "/blob/acct?comp=batch", []string{"Content-Type: text/plain"}, "unsupported_media_type"},
+		{"form of parts", "POST", "/blob/acct?comp=batch", []string{"Content-Type: multipart/form-data; boundary=x"}, "unsupported_media_type"},
+		{"form without a type", "POST", "/blob/acct?comp=batch", nil, "unsupported_media_type"},
+		{"another path", "PUT", "/blobs/acct/c/b", []string{"Content-Type: image/png"}, "unsupported_media_type"},
+		{"another spelling", "PUT", "/%62lob/acct/c/b", []string{"Content-Type: image/png"}, "unsupported_media_type"},
+		{"foreign page", "PUT", "/blob/acct/c/b", []string{"Origin: https://evil.example"}, "forbidden"},
+		{"foreign host", "PUT", "/blob/acct/c/b", []string{"Host: evil.example"}, "forbidden"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := request(tt.method, tt.target, tt.headers...)
+			switch tt.want {
+			case "":
+				wantCaller(t, g, r, "local")
+			case "forbidden":
+				wantCode(t, g, r, 403, tt.want)
+			default:
+				wantCode(t, g, r, 415, tt.want)
+			}
+		})
+	}
+}
