@@ -1,0 +1,52 @@
+package content
+
+import (
+	"errors"
+	"fmt"
+)
+
+// InlineLimit is the number of bytes up to which a chunk rides in the caller's
+// transaction.
+const InlineLimit = 64 << 10
+
+var (
+	// ErrTooLarge: the sender has more bytes than the limit, or than it announced.
+	ErrTooLarge = errors.New("content: too many bytes")
+	// ErrShort: the sender came to its end before the bytes that it announced.
+	ErrShort = errors.New("content: too few bytes")
+	// ErrSource marks an error of the reader given to Write, which stands beside
+	// it in the chain. Other errors of Write are the disk's.
+	ErrSource = errors.New("content: cannot read what is to be written")
+	// ErrDamaged: a chunk's bytes are not those that were written, or are gone.
+	ErrDamaged = errors.New("content: damaged chunk")
+	// ErrRange: the caller asked for bytes that the chunk does not have.
+	ErrRange = errors.New("content: no such range")
+)
+
+// Chunk is a run of bytes that never changes. The caller keeps all four fields.
+type Chunk struct {
+	ID   int64
+	Size int64
+	// CRC is Azure's CRC64 of the bytes, the one of UpdateCRC.
+	CRC uint64
+	// Inline has the bytes of a small chunk; nil says that they are in a file.
+	// An empty chunk never has one, so a database that cannot tell nil from
+	// empty does no harm.
+	Inline []byte
+}
+
+// Sums are checksums of what was written, for headers.
+type Sums struct {
+	MD5 [16]byte
+	CRC uint64
+}
+
+func (c Chunk) inFile() bool { return c.Inline == nil && c.Size > 0 }
+
+// damaged says what is wrong with the chunk: a string, or an error to wrap.
+func (c Chunk) damaged(how any) error {
+	if err, ok := how.(error); ok {
+		return fmt.Errorf("%w: chunk %d: %w", ErrDamaged, c.ID, err)
+	}
+	return fmt.Errorf("%w: chunk %d: %v", ErrDamaged, c.ID, how)
+}

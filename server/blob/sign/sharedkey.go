@@ -1,0 +1,103 @@
+package sign
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold/server/blob/fault"
+)
+
+// tolerance is how far a signed date may be from the server's clock: Azure's
+// own, long enough for bad clocks and short enough to bound a replay.
+const tolerance = 15 * time.Minute
+
+// SharedKey checks the Authorization header of r: "SharedKey account:signature",
+// or "SharedKeyLite …", made with any key of the account at about now.
+//
+// canonicalPath is the path as the client sent it, escapes and all (see AsSent):
+// "/container/blob" where the account is in the host name,
+// "/account/container/blob" where it is in the path,
+// "/account-secondary/container/blob" at a path-style secondary endpoint.
+func SharedKey(r *http.Request, account Account, canonicalPath string, now time.Time) error {
+	how, signature, err := credentials(r, account)
+	if err != nil {
+		return err
+	}
+	if err := fresh(r.Header, now); err != nil {
+		return err
+	}
+	parameters, err := decodeQuery(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	for _, text := range how(r, resource{account.Name, canonicalPath, parameters}) {
+		if account.signed(text, signature) {
+			return nil
+		}
+	}
+	return unauthentic("The signature does not match. Check the key of account %s, and that nothing on the way changes the path, the query or the headers.", account.Name)
+}
+
+// scheme builds the texts of which one must have been signed.
+type scheme func(*http.Request, resource) []string
+
+var schemes = map[string]scheme{
+	"sharedkey":     full,
+	"sharedkeylite": lite,
+}
+
+// credentials splits the Authorization header.
+func credentials(r *http.Request, account Account) (scheme, string, error) {
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return nil, "", fault.New(fault.NoAuthenticationInformation)
+	}
+	word, rest, _ := strings.Cut(header, " ")
+	how, known := schemes[strings.ToLower(word)]
+	if !known {
+		return nil, "", unknownScheme(word)
+	}
+	name, signature, ok := strings.Cut(strings.TrimSpace(rest), ":")
+	if !ok || name == "" || signature == "" {
+		return nil, "", fault.New(fault.InvalidAuthenticationInfo)
+	}
+	if name != account.Name {
+		return nil, "", unauthentic("The request is signed for another account than %s, which its address names.", account.Name)
+	}
+	return how, signature, nil
+}
+
+// unknownScheme never repeats the word: without a space after it, it may be the
+// secret.
+func unknownScheme(word string) error {
+	err := fault.New(fault.InvalidAuthenticationInfo)
+	if strings.EqualFold(word, "Bearer") {
+		err = err.With("Bearer tokens need Entra ID, which this server does not have. Sign with an account key, or use a shared access signature.")
+		err.Status = http.StatusUnauthorized
+	}
+	return err
+}
+
+// fresh bounds how long a recorded request can be sent again.
+func fresh(h http.Header, now time.Time) error {
+	date := h.Get("X-Ms-Date")
+	if date == "" {
+		date = h.Get("Date")
+	}
+	if date == "" {
+		return unauthentic("The request has no date. Send x-ms-date and sign it.")
+	}
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return unauthentic(`The request's date cannot be read. Send x-ms-date as in "Mon, 02 Jan 2006 15:04:05 GMT".`)
+	}
+	behind := now.Sub(at).Round(time.Second)
+	switch {
+	case behind > tolerance:
+		return unauthentic("The request's date is %v behind this server's clock, at most %v is allowed. Set the clock, or sign again for each attempt.", behind, tolerance)
+	case behind < -tolerance:
+		return unauthentic("The request's date is %v ahead of this server's clock, at most %v is allowed. Set the clock.", -behind, tolerance)
+	}
+	return nil
+}
