@@ -26,7 +26,9 @@ func openSQLite(ctx context.Context, t target, o Options) (leasehold.Store, erro
 		return nil, err
 	}
 	// A nil *sqlite.Store in the interface would not be nil.
-	store, err := sqlite.Open(ctx, file, &sqlite.Options{Durability: durability, Modules: o.Modules, Reach: o.Reach})
+	store, err := sqlite.Open(ctx, file, &sqlite.Options{
+		Durability: durability, Modules: o.Modules, MustExist: o.MustExist, Reach: o.Reach,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,10 @@ type Options struct {
 	// Modules keep tables of their own in an embedded database. Default none.
 	Modules []seam.Module
 
+	// MustExist refuses to make a database file that is not there, for whoever
+	// only wants to look. Default: it is made.
+	MustExist bool
+
 	// Reach tells whoever finds an embedded database in use where its owner
 	// answers. Default: only the process id and the host are told.
 	Reach string

@@ -82,6 +82,15 @@ func TestReachIsTold(t *testing.T) {
 	}
 }
 
+func TestMustExist(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "typo.db")
+	store, err := open.Store(t.Context(), open.SQLiteURL(file), &open.Options{MustExist: true})
+	if store != nil || !errors.Is(err, sqlite.ErrMissing) {
+		t.Errorf("Store of a file that is not there = %v, %v, want ErrMissing", store, err)
+	}
+	mustOpen(t, "memory:", &open.Options{MustExist: true}).Close()
+}
+
 func TestMemoryIsNewEachTime(t *testing.T) {
 	for range 2 {
 		store := mustOpen(t, "memory:", nil)

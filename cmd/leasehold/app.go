@@ -41,13 +41,19 @@ func (a *app) url() string {
 	return defaultStore
 }
 
-// open opens the store that the user means.
-func (a *app) open(ctx context.Context) (leasehold.Store, error) {
+// beginners are the commands that may make a database file. What looks at a
+// store, or changes what is in it, must not hide a mistyped name by making one.
+var beginners = map[string]bool{
+	"leasehold acquire": true, "leasehold run": true, "leasehold config set": true, "leasehold bench": true,
+}
+
+// open opens the store that the user means, for a command.
+func (a *app) open(ctx context.Context, command string) (leasehold.Store, error) {
 	secret, err := a.secret()
 	if err != nil {
 		return nil, err
 	}
-	return open.Store(ctx, a.url(), &open.Options{Token: secret})
+	return open.Store(ctx, a.url(), &open.Options{Token: secret, MustExist: !beginners[command]})
 }
 
 // secret is what to show to a server, if anything: the flag's file, then the
@@ -81,7 +87,7 @@ func (a *app) onStore(body func(ctx context.Context, s leasehold.Store, args []s
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, stop := interruptible(cmd.Context())
 		defer stop()
-		store, err := a.open(ctx)
+		store, err := a.open(ctx, cmd.CommandPath())
 		if err != nil {
 			return err
 		}

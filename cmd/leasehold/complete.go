@@ -24,7 +24,7 @@ func (a *app) completeResource(cmd *cobra.Command, args []string, begun string) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
-	store, err := a.open(ctx)
+	store, err := a.open(ctx, cmd.CommandPath())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

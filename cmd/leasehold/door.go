@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,6 +29,7 @@ const (
 type door struct {
 	name, key string // for people, and for JSON
 	url       string
+	note      string // what else to tell about it
 	listener  net.Listener
 	server    *http.Server
 	drain     func() // lets go of whoever would hold up a shutdown; may be nil
@@ -47,35 +49,46 @@ func (d *door) serve() error {
 	return err
 }
 
-// addJSON builds the JSON door.
-func (h *house) addJSON(f serveFlags, l net.Listener, url string) error {
-	guard, err := auth.New(&auth.Options{
-		TokenFile: f.tokenFile, GroupMayRead: f.groupMayRead, Rate: f.rate, Hosts: f.allHosts(), Logger: h.log,
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; leasehold token new makes it", err)
-	}
-	if err != nil {
-		return asUsage(err)
-	}
-	h.closers = append(h.closers, guard.Close)
-	server := newHTTPServer(h.log)
+// porch is what callers pass before they come to a door.
+type porch struct {
+	guard *auth.Guard
+	tls   *tls.Config // nil: in the clear
+}
+
+// newPorch reads the tokens and certificates.
+func newPorch(f serveFlags, log *slog.Logger) (p porch, err error) {
 	if f.secure() {
-		f.tls.Logger = h.log
-		if server.TLSConfig, err = auth.TLSConfig(f.tls); err != nil {
-			return asUsage(err)
+		f.tls.Logger = log
+		if p.tls, err = auth.TLSConfig(f.tls); err != nil {
+			return p, asUsage(err)
 		}
 	}
-	json := api.New(h.store, &api.Options{
+	p.guard, err = auth.New(&auth.Options{
+		TokenFile: f.tokenFile, GroupMayRead: f.groupMayRead, Rate: f.rate, Hosts: f.allHosts(), Logger: log,
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, fmt.Errorf("%w; leasehold token new makes it", err)
+	}
+	return p, asUsage(err)
+}
+
+// addJSON builds the JSON door.
+func (h *house) addJSON(f serveFlags, p porch, l net.Listener, url string) {
+	server := newHTTPServer(h.log)
+	server.TLSConfig = p.tls
+	json := api.New(h.rooms.store, &api.Options{
 		Logger: h.log, Version: readBuildInfo().Version,
 		MaxWaiters: f.waiters, MaxWaitersPerCaller: f.waitersPerCaller(),
 	})
-	server.Handler = guard.Wrap(json.Handler())
+	handler := json.Handler()
+	if h.rooms.blobs != nil {
+		handler = withBlobs(handler, h.rooms.blobs.Dialect())
+	}
+	server.Handler = p.guard.Wrap(handler)
 	h.doors = append(h.doors, &door{
 		name: "JSON API", key: "json_api", url: url,
 		listener: limitConnections(l, f.connections), server: server, drain: json.Drain,
 	})
-	return nil
 }
 
 // waitersPerCaller keeps one token from filling all queues. On an open listener

@@ -12,7 +12,8 @@ import (
 )
 
 // The exit codes. Scripts depend on them: they do not change. Those from 64 on
-// are where sysexits.h has them, as far as it has them.
+// are where sysexits.h has them, as far as it has them, and those from 126 on
+// where shells have them.
 const (
 	exitOK          = 0
 	exitConflict    = 1
@@ -25,6 +26,8 @@ const (
 	exitUnsupported = 76
 	exitForbidden   = 77
 	exitLost        = 79
+	exitCannotRun   = 126
+	exitNoCommand   = 127
 	exitSignal      = 128 // plus the signal's number
 )
 
@@ -44,6 +47,8 @@ var exitMeanings = []struct {
 	{exitUnsupported, "this store cannot do that"},
 	{exitForbidden, "not allowed"},
 	{exitLost, "the lease is lost: expired, released, broken, unknown, or renewed too often"},
+	{exitCannotRun, "run: the command cannot be run"},
+	{exitNoCommand, "run: the command is not there"},
 }
 
 func exitHelp() string {
@@ -57,12 +62,13 @@ func exitHelp() string {
 }
 
 // exitCodes maps errors to exit codes. The first that matches counts: a file
-// that exists already comes as an unavailable store.
+// that exists already comes as an unavailable store, and one that does not as an invalid argument.
 var exitCodes = []struct {
 	err  error
 	code int
 }{
 	{sqlite.ErrExists, exitExists},
+	{sqlite.ErrMissing, exitNotFound},
 	{auth.ErrNoToken, exitNotFound},
 	{auth.ErrTokenExists, exitConflict},
 	{auth.ErrInsecure, exitUsage},

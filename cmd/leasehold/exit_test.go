@@ -42,6 +42,7 @@ func TestExitCodes(t *testing.T) {
 		{lease("renew", leasehold.ReasonUnknown), 70},
 		{&leasehold.Error{Reason: leasehold.ReasonUnavailable, Cause: sqlite.ErrExists}, 73},
 		{&leasehold.Error{Reason: leasehold.ReasonUnavailable, Cause: sqlite.ErrInUse}, 69},
+		{&leasehold.Error{Reason: leasehold.ReasonInvalid, Cause: sqlite.ErrMissing}, 66},
 		{fmt.Errorf("token: %w", auth.ErrNoToken), 66},
 		{fmt.Errorf("token: %w", auth.ErrTokenExists), 1},
 		{fmt.Errorf("serve: %w", auth.ErrInsecure), 64},
@@ -61,6 +62,11 @@ func TestExitCodes(t *testing.T) {
 
 func TestEveryExitCodeIsExplained(t *testing.T) {
 	help := exitHelp()
+	for _, code := range []int{exitCannotRun, exitNoCommand} { // which shells have, and run has as they do
+		if !strings.Contains(help, fmt.Sprintf("\n  %d  ", code)) {
+			t.Errorf("exitHelp() does not explain %d", code)
+		}
+	}
 	for _, e := range exitCodes {
 		if !strings.Contains(help, fmt.Sprintf("\n  %-3d  ", e.code)) {
 			t.Errorf("exitHelp() does not explain %d, the code of %q", e.code, e.err)

@@ -41,9 +41,18 @@ func problemOf(err error) wire.Problem {
 	return wire.Problem{Type: "about:blank", Title: "Command failed", Code: code, Detail: err.Error()}
 }
 
+// adviser is an error that knows the next step better than its reason tells.
+type adviser interface {
+	error
+	advice() string
+}
+
 // hint is the next step in the words of the command line; the error itself
 // speaks of leases only.
 func (a *app) hint(err error) string {
+	if own := adviser(nil); errors.As(err, &own) {
+		return own.advice()
+	}
 	e := (*leasehold.Error)(nil)
 	if !errors.As(err, &e) {
 		return ""
@@ -52,6 +61,8 @@ func (a *app) hint(err error) string {
 	switch reason := e.Reason; {
 	case errors.Is(err, sqlite.ErrExists) && e.Op == "restore":
 		return "--replace puts the backup in its place"
+	case errors.Is(err, sqlite.ErrMissing):
+		return "--store names the store; leasehold acquire and leasehold run make it"
 	case errors.Is(err, sqlite.ErrInUse):
 		return "give --store the address of the server that has the file"
 	case reason == leasehold.ReasonHeld && e.Op == "acquire":

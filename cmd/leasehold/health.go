@@ -13,6 +13,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/api"
+	"github.com/leasehold/leasehold/store/sqlite"
 	"github.com/spf13/cobra"
 )
 
@@ -33,7 +34,11 @@ func newHealth(a *app) *cobra.Command {
 		if strings.HasPrefix(open.Scheme(a.url()), "http") {
 			return a.serverHealth(cmd.Context())
 		}
-		return a.briefly(a.storeHealth)(cmd, args)
+		err := a.briefly(a.storeHealth)(cmd, args)
+		if errors.Is(err, sqlite.ErrMissing) {
+			return &exitError{exitUnavailable, err.Error()} // no store is no healthy one
+		}
+		return err
 	}
 	return cmd
 }
@@ -42,25 +47,9 @@ func newHealth(a *app) *cobra.Command {
 func (a *app) serverHealth(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
-	secret, err := a.secret()
+	answer, err := a.callServer(ctx, http.MethodGet, "/health/leasing", nil)
 	if err != nil {
 		return err
-	}
-	address, config, err := open.ServerTLS(a.url(), nil)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+"/health/leasing", nil)
-	if err != nil {
-		return usagef("the store URL cannot be read; want http://host:port")
-	}
-	if secret != "" {
-		request.Header.Set("Authorization", "Bearer "+secret)
-	}
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
-	answer, err := client.Do(request)
-	if err != nil {
-		return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Op: "health", Store: "remote", Cause: err}
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden {

@@ -1,28 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
-
-	"github.com/leasehold/leasehold"
 )
 
 // goodbye is how long requests under way have to end at a shutdown.
 const goodbye = 10 * time.Second
 
-// house is a running server: one store and the doors into it.
+// house is a running server: its rooms and the doors into them.
 type house struct {
 	a     *app
 	log   *slog.Logger
-	store leasehold.Store
+	rooms *rooms
 	doors []*door
-
-	// closers end what the doors need, after the last request.
-	closers []func()
 }
 
 // open serves all doors, tells where they are, and returns when ctx ends and
@@ -51,15 +47,21 @@ func (h *house) announce() error {
 		doors := map[string]string{}
 		for _, d := range h.doors {
 			doors[d.key] = d.url
+			if d.note != "" {
+				doors[d.key+"_connection_string"] = d.note
+			}
 		}
 		return json.NewEncoder(h.a.out).Encode(doors) // one line, for whoever waits for it
 	}
+	var lines bytes.Buffer // written at once: whoever reads one line has them all
 	for _, d := range h.doors {
-		if _, err := fmt.Fprintf(h.a.out, "%-9s %s\n", d.name, d.url); err != nil {
-			return err
+		fmt.Fprintf(&lines, "%-9s %s\n", d.name, d.url)
+		if d.note != "" {
+			fmt.Fprintf(&lines, "%-9s %s\n", "", d.note)
 		}
 	}
-	return nil
+	_, err := h.a.out.Write(lines.Bytes())
+	return err
 }
 
 // shut lets waiters go with an answer, waits for requests under way, and then
@@ -79,13 +81,4 @@ func (h *house) shut() error {
 		}
 	}
 	return nil
-}
-
-// close lets go of what the doors stood on. All that was answered is durable
-// already, so nothing is lost if this fails.
-func (h *house) close() error {
-	for _, c := range h.closers {
-		c()
-	}
-	return h.store.Close()
 }

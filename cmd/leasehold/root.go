@@ -14,7 +14,7 @@ var commands = []func(*app) *cobra.Command{
 	newRun,
 	newAcquire, newRenew, newRelease, newTransfer,
 	newStatus, newList, newWait, newWatch, newHistory,
-	newBreak, newForceRelease, newConfig, newToken, newBackup, newRestore,
+	newBreak, newForceRelease, newConfig, newToken, newBackup, newRestore, newBlob,
 	newHealth, newBench, newVersion,
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -82,7 +83,7 @@ func interruptionOr(ctx context.Context, err error) error {
 // refused gives a conflict the code that the user chose.
 func (r *run) refused(err error) error {
 	if errors.Is(err, leasehold.ErrHeld) {
-		return &conflict{err, r.conflictCode}
+		return &conflict{err, r.conflictCode, r.resource}
 	}
 	return err
 }
@@ -90,7 +91,13 @@ func (r *run) refused(err error) error {
 // conflict is a refusal with an exit code of its own.
 type conflict struct {
 	error
-	code int
+	code     int
+	resource string
+}
+
+func (c *conflict) advice() string {
+	return fmt.Sprintf("leasehold run -w 60 … waits in line for 60 s, and without -n and -w for as long as it takes; "+
+		"leasehold status %s shows the queue", quote(c.resource))
 }
 
 func (c *conflict) Unwrap() []error { return []error{c.error, &exitError{code: c.code}} }

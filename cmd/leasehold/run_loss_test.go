@@ -107,10 +107,9 @@ func TestRunServerRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		server := startProcess(t, exec.Command(path, "serve", "--listen", listen, "--data", data), func(*exec.Cmd) {})
-		server.says("JSON API  http://")
-		_, rest, _ := strings.Cut(server.stdout(), "JSON API  http://")
-		address, _, _ := strings.Cut(rest, "\n")
-		return server, address
+		server.says("\n")
+		line, _, _ := strings.Cut(server.stdout(), "\n")
+		return server, strings.TrimPrefix(jsonDoor(line), "http://")
 	}
 	server, address := serve("127.0.0.1:0")
 	s := &runServer{t: t, address: address}

@@ -79,6 +79,26 @@ func TestRunExitCodes(t *testing.T) {
 	}
 }
 
+// TestRunSaysWhatToDo: whoever does not wait is told who is in the way, until
+// when, and how to wait, in the words of this command.
+func TestRunSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := newRunServer(t)
+	s.hold("it's held")
+	for _, flag := range []string{"-n", "--wait=0"} {
+		r := s.start(flag, "it's held", "--", "true")
+		r.wantCode(1)
+		for _, want := range []string{`held by "somebody" (token 1) for another `, "→ leasehold run -w 60 … waits in line", `leasehold status 'it'\''s held' shows the queue`} {
+			if !strings.Contains(r.stderr(), want) {
+				t.Errorf("run %s says %q, want %q in it", flag, r.stderr(), want)
+			}
+		}
+		if strings.Contains(r.stderr(), "leasehold acquire") {
+			t.Errorf("run %s says %q, which is about another command", flag, r.stderr())
+		}
+	}
+}
+
 func write(t *testing.T, file, text string, mode os.FileMode) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), mode); err != nil {
@@ -228,7 +248,9 @@ func TestRunKeepsIgnoredSignals(t *testing.T) {
 func TestRunStopsAndGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
-	r := s.start("a", "--", "sh", "-c", "trap 'echo goes on' CONT; echo pid=$$; while :; do sleep 0.05; done")
+	// A shell that is just starting a program is not stopped, but waits for one
+	// that is: this one has started all that it needs.
+	r := s.start("a", "--", "sh", "-c", "trap 'echo goes on' CONT; sleep 600 & echo pid=$$; while :; do wait; done")
 	command := r.number("pid")
 	r.signal(syscall.SIGTSTP)
 	eventually(t, "the command is stopped", func() bool { return state(t, command) == "T" })

@@ -31,7 +31,7 @@ func (a *app) runUnderLease(ctx context.Context, f runFlags, resource string, co
 		return err
 	}
 	r := &run{app: a, runFlags: f, resource: resource, signals: guard.Signals(), changed: make(chan struct{}, 1), patience: closePatience}
-	if r.store, err = a.open(ctx); err != nil {
+	if r.store, err = a.open(ctx, "leasehold run"); err != nil {
 		return err
 	}
 	r.manager, err = leasehold.NewManager(r.store, &leasehold.Options{

@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -13,7 +15,19 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"leasehold": main})
+	// Most of these tests wait for clocks and processes, not for a processor.
+	_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))) // the command line has the last word
+	testscript.Main(tidyRun{m}, map[string]func(){"leasehold": main})
+}
+
+// built is where tests have put the binary; it goes with them.
+var built string
+
+type tidyRun struct{ *testing.M }
+
+func (m tidyRun) Run() int {
+	defer func() { _ = os.RemoveAll(built) }()
+	return m.M.Run()
 }
 
 // The scripts run the real program, each in a directory of its own.

@@ -7,12 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 
-	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/spf13/cobra"
 )
@@ -27,7 +23,9 @@ const serveHelp = `Serve leases until SIGTERM or Ctrl-C. When every door answers
 where each one is, one line per door.
 
 Leases are kept in the data directory, durable before they are answered for. One
-server can have it at a time. --store serves another store instead.
+server can have it at a time. --store serves another store instead; blobs, and
+the leases on them, are in the data directory all the same. --in-memory keeps
+everything in memory, for tests: nothing of it is left afterwards.
 
 Without a token file the server trusts whoever reaches it, and so listens only to
 this machine. To listen elsewhere, give it --token-file, --tls-cert and --tls-key;
@@ -35,12 +33,16 @@ this machine. To listen elsewhere, give it --token-file, --tls-cert and --tls-ke
 
 const serveExample = `  leasehold serve
   leasehold serve --listen 127.0.0.1:0 --data /var/lib/leasehold
+  leasehold serve --blob-listen off
+  leasehold serve --in-memory
   leasehold token new ci --role holder --token-file tokens > ci.secret
   leasehold serve --listen 0.0.0.0:8105 --token-file tokens --tls-cert cert.pem --tls-key key.pem`
 
 // serveFlags steer a server.
 type serveFlags struct {
 	listen, data, durability string
+	inMemory                 bool
+	blob                     blobFlags
 	tokenFile                string
 	groupMayRead             bool
 	rate                     float64
@@ -61,7 +63,12 @@ func newServe(a *app) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := interruptible(cmd.Context())
 		defer stop()
-		if a.storeURL != "" && (cmd.Flags().Changed("data") || cmd.Flags().Changed("durability")) {
+		f.blob.settle(f.listen)
+		data := cmd.Flags().Changed("data") || cmd.Flags().Changed("durability")
+		switch {
+		case f.inMemory && (data || a.storeURL != ""):
+			return usagef("--in-memory needs no --data, --durability or --store")
+		case a.storeURL != "" && data && f.blob.off():
 			return usagef("--data and --durability are for the data directory; --store names another store")
 		}
 		return a.serve(ctx, f)
@@ -74,6 +81,8 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.listen, "listen", defaultListen, "address of the JSON API; port 0 picks a free one")
 	flags.StringVar(&f.data, "data", defaultData, "data directory; made if it is missing")
 	flags.StringVar(&f.durability, "durability", "full", "full survives power loss, normal only kill -9")
+	flags.BoolVar(&f.inMemory, "in-memory", false, "keep everything in memory, and nothing afterwards")
+	f.blob.add(cmd)
 	flags.StringVar(&f.tokenFile, "token-file", "", "file of the tokens that callers must show; see leasehold token")
 	flags.BoolVar(&f.groupMayRead, "token-file-group", false, "accept a token file that its group can read")
 	flags.Float64Var(&f.rate, "rate", 0, "requests a second that each token may make; -1 is any number (default 1000)")
@@ -119,7 +128,10 @@ func (f serveFlags) validate() error {
 	case f.connections < 1 || f.waiters < 1:
 		return usagef("--max-connections and --max-waiters must be at least 1")
 	}
-	return asUsage(auth.CheckBind(f.listen, f.tokenFile != "", f.secure(), f.insecure))
+	if err := auth.CheckBind(f.listen, f.tokenFile != "", f.secure(), f.insecure); err != nil {
+		return asUsage(err)
+	}
+	return f.blob.validate(f.secure(), f.insecure)
 }
 
 // serve opens the doors and keeps them open until ctx ends.
@@ -133,52 +145,47 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	}
 	// Listening comes first: whoever finds the database in use is told the
 	// address, which with port 0 is not known before.
-	listener, err := listen(ctx, f.listen)
+	listener, err := listen(ctx, f.listen, "--listen")
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	url := doorURL(listener, f.secure())
-	store, err := a.openOwn(ctx, f, url)
+	var blobListener net.Listener
+	if !f.blob.off() {
+		if blobListener, err = listen(ctx, f.blob.listen, "--blob-listen"); err != nil {
+			return err
+		}
+		defer blobListener.Close()
+	}
+	// The store comes last: a server that cannot be must not leave a directory.
+	porch, err := newPorch(f, logger)
 	if err != nil {
 		return err
 	}
-	h := &house{a: a, log: logger, store: store}
-	err = h.addJSON(f, listener, url)
-	if err == nil {
-		logger.Info("serving", "url", url, "version", readBuildInfo().Version, "pid", os.Getpid(),
-			"tokens", f.tokenFile != "", "tls", f.secure())
+	defer porch.guard.Close()
+	url := doorURL(listener, f.secure())
+	rooms, err := a.openRooms(ctx, f, url, logger)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = h.open(ctx)
+	h := &house{a: a, log: logger, rooms: rooms}
+	h.addJSON(f, porch, listener, url)
+	if rooms.blobs != nil {
+		h.addBlobs(f, porch, blobListener, doorURL(blobListener, f.secure()))
 	}
-	return errors.Join(err, h.close())
-}
-
-// openOwn opens the store that the server will own. The environment's store has
-// no say: it is where clients go.
-func (a *app) openOwn(ctx context.Context, f serveFlags, reach string) (leasehold.Store, error) {
-	url := a.storeURL
-	if strings.HasPrefix(open.Scheme(url), "http") {
-		return nil, usagef("--store names a server; to serve, name a store, or none for the data directory")
-	}
-	if url == "" {
-		if err := os.MkdirAll(f.data, 0o700); err != nil {
-			return nil, fmt.Errorf("data directory: %w", err)
-		}
-		url = open.SQLiteURL(filepath.Join(f.data, dataFile)) + "?durability=" + f.durability
-	}
-	return open.Store(ctx, url, &open.Options{Reach: reach})
+	logger.Info("serving", "url", url, "version", readBuildInfo().Version, "pid", os.Getpid(),
+		"tokens", f.tokenFile != "", "tls", f.secure())
+	return errors.Join(h.open(ctx), rooms.close())
 }
 
 // listen says what to do about an address that cannot be had.
-func listen(ctx context.Context, address string) (net.Listener, error) {
+func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err == nil {
 		return l, nil
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
-		err = fmt.Errorf("%w; perhaps a server runs there already (leasehold health tells); --listen chooses another address, and port 0 a free one", err)
+		err = fmt.Errorf("%w; perhaps a server runs there already (leasehold health tells); %s chooses another address, and port 0 a free one", err, flag)
 	}
 	return nil, &exitError{exitUnavailable, err.Error()}
 }

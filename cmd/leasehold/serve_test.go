@@ -28,11 +28,22 @@ func startServe(t *testing.T, flags ...string) string {
 			t.Errorf("serve = %d, want 0", code)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
 	if err != nil {
 		t.Fatalf("serve said nothing: %v", err)
 	}
-	return strings.TrimSpace(strings.TrimPrefix(line, "JSON API  http://"))
+	go func() { _, _ = io.Copy(io.Discard, lines) }() // the other doors, if there are any
+	return strings.TrimPrefix(jsonDoor(line), "http://")
+}
+
+// jsonDoor returns the address in the line of the JSON API, "" in another one.
+func jsonDoor(line string) string {
+	url, ok := strings.CutPrefix(line, "JSON API ")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(url)
 }
 
 func TestServeRefusesHugeHeaders(t *testing.T) {
@@ -49,26 +60,6 @@ func TestServeRefusesHugeHeaders(t *testing.T) {
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("a header of %d bytes = %s, want 431", 2*maxHeader, answer.Status)
-	}
-}
-
-func TestServeCutsSlowHeaders(t *testing.T) {
-	t.Parallel() // it takes as long as the limit
-	c, err := net.Dial("tcp", startServe(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	begin := time.Now()
-	if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "); err != nil {
-		t.Fatal(err)
-	}
-	c.SetReadDeadline(begin.Add(4 * headerTimeout))
-	if _, err := io.ReadAll(c); err != nil {
-		t.Errorf("half a header was left alone for %v: %v", time.Since(begin), err)
-	}
-	if took := time.Since(begin); took < headerTimeout/2 {
-		t.Errorf("half a header was cut off after %v, want about %v", took, headerTimeout)
 	}
 }
 
@@ -101,22 +92,5 @@ func TestServeLimitsConnections(t *testing.T) {
 	idle[0].Close()
 	if err := <-healthy; err != nil {
 		t.Errorf("the third connection after one was closed: %v", err)
-	}
-}
-
-func TestServeRefusesRebinding(t *testing.T) {
-	address := startServe(t)
-	r, err := http.NewRequest(http.MethodGet, "http://"+address+"/v1/leases", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Host = "evil.example"
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	if answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusMisdirectedRequest {
-		t.Errorf("a request for evil.example = %s, want a refusal", answer.Status)
 	}
 }

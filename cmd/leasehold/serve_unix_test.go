@@ -39,7 +39,7 @@ func TestServeEndsAtOnceAfterASecondSignal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := net.Dial("tcp", strings.TrimSpace(strings.TrimPrefix(line, "JSON API  http://")))
+	c, err := net.Dial("tcp", strings.TrimPrefix(jsonDoor(line), "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}

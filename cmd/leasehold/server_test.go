@@ -61,14 +61,17 @@ func (s *scriptServer) start(ts *testscript.TestScript, flags []string) {
 	s.exited = exited
 	go func() {
 		for scan := bufio.NewScanner(out); scan.Scan(); {
-			lines <- scan.Text()
+			select {
+			case lines <- scan.Text():
+			default: // only the first line is waited for
+			}
 		}
 		exited <- s.cmd.Wait()
 	}()
 	select {
 	case line := <-lines:
-		url, ok := strings.CutPrefix(line, "JSON API  ")
-		if !ok {
+		url := jsonDoor(line)
+		if url == "" {
 			ts.Fatalf("the server said %q, want JSON API and its address", line)
 		}
 		_, address, _ := strings.Cut(url, "://")

@@ -48,8 +48,11 @@ func (r *runner) pass(s syscall.Signal) {
 	case r.group == 0:
 		r.early(s)
 		return
-	case s == syscall.SIGCONT && r.terminal.expected() && !r.ended:
-		r.terminal.give(r.group)
+	case s == syscall.SIGCONT:
+		r.asked = false // the report of the stop may come only now
+		if r.terminal.expected() && !r.ended {
+			r.terminal.give(r.group)
+		}
 	case s == syscall.SIGTSTP:
 		r.asked = true
 	case r.ended && Ends(s):

@@ -7,9 +7,29 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
+
+// TestGoingOnOvertakesTheStop: whoever lets the runner go on before it has heard
+// that the command was stopped does not find it stopped afterwards.
+func TestGoingOnOvertakesTheStop(t *testing.T) {
+	_, orders, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer orders.Close()
+	r := &runner{group: group(os.Getpid()), orders: orders, terminal: &terminal{fd: -1}}
+	r.pass(syscall.SIGTSTP)
+	if !r.asked {
+		t.Error("after SIGTSTP nobody asked for a stop")
+	}
+	r.pass(syscall.SIGCONT)
+	if r.asked {
+		t.Error("after SIGCONT the runner would still stop itself when it hears of the command's stop")
+	}
+}
 
 // paperLease is a lease without a store.
 type paperLease struct {

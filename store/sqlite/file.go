@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/leasehold/leasehold"
 	"zombiezen.com/go/sqlite"
 )
 
@@ -55,6 +56,15 @@ func resolve(path string) (string, error) {
 		return "", invalid("path", fmt.Sprintf("%s is no file but a %s; name a file", path, what(info)))
 	}
 	return abs, nil
+}
+
+// mustExist refuses a file that is not there. It must run before the lock is
+// taken, which leaves a file of its own.
+func mustExist(path string) error {
+	if _, err := os.Stat(path); path != "" && errors.Is(err, fs.ErrNotExist) {
+		return &leasehold.Error{Reason: leasehold.ReasonInvalid, Store: kind, Field: "path", Problem: path, Cause: ErrMissing}
+	}
+	return nil
 }
 
 func what(info fs.FileInfo) string {

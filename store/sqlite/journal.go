@@ -36,6 +36,11 @@ const readerCount = 4
 
 // openJournal claims the file and makes it ready. Load opens it.
 func openJournal(ctx context.Context, path string, opts Options) (*journal, error) {
+	if opts.MustExist {
+		if err := mustExist(path); err != nil {
+			return nil, err
+		}
+	}
 	path, err := resolve(path)
 	if err != nil {
 		return nil, err

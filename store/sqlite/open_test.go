@@ -239,6 +239,23 @@ func TestOpenBadArguments(t *testing.T) {
 	}
 }
 
+// TestMustExist: whoever only looks makes nothing, and opens what is there.
+func TestMustExist(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "leases.db"), filepath.Join(dir, "sub", "leases.db")} {
+		_, err := Open(t.Context(), path, &Options{MustExist: true})
+		if !errors.Is(err, ErrMissing) || !errors.Is(err, leasehold.ErrInvalid) || !strings.Contains(err.Error(), path) {
+			t.Errorf("Open(%q) = %v, want ErrMissing", path, err)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("Open() of what must exist left %v", left)
+	}
+	path := filepath.Join(dir, "leases.db")
+	newStore(t, path, nil).Close()
+	newStore(t, path, &Options{MustExist: true})
+}
+
 // TestForeignLogIsLeftAlone: even the log of another program's database is not
 // tidied up on the way.
 func TestForeignLogIsLeftAlone(t *testing.T) {

@@ -38,6 +38,11 @@ type Options struct {
 	// Modules that keep tables of their own in the file. Default none.
 	Modules []seam.Module
 
+	// MustExist refuses to make the file, with ErrMissing: for whoever only wants
+	// to look, a new and empty store would hide a mistyped name. Default: the
+	// file is made if there is none.
+	MustExist bool
+
 	// Reach tells people how to reach this process, such as the address of its
 	// JSON door. Whoever tries to open the file meanwhile is told. Default: only
 	// the process id and the host are told.

@@ -28,6 +28,9 @@ var (
 	ErrFull = errors.New("no space left")
 	// ErrExists: the file to be written is there already.
 	ErrExists = errors.New("exists already")
+	// ErrMissing: there is no such file, and Options.MustExist forbids to make
+	// it. Unlike the others it comes as ErrInvalid: waiting does not help.
+	ErrMissing = errors.New("does not exist; check the name")
 )
 
 // fileError says what is wrong with a file and what to do about it.

@@ -21,7 +21,8 @@ var _ leasehold.Backuper = (*Store)(nil)
 // It refuses, with an error that says what to do, a file that another process
 // has open (ErrInUse), that is not Leasehold's (ErrForeign), that a newer
 // program has changed (ErrNewer), that is damaged (ErrDamaged) or cannot be
-// written (ErrReadOnly); the file stays as it was, byte by byte.
+// written (ErrReadOnly); the file stays as it was, byte by byte. A file that
+// must exist and does not is ErrMissing.
 func Open(ctx context.Context, path string, opts *Options) (*Store, error) {
 	o := opts.orDefault()
 	if err := o.validate(); err != nil {

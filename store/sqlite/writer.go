@@ -40,6 +40,7 @@ func (w *writer) prepare(d Durability) error {
 		"PRAGMA synchronous = " + d.synchronous(),
 		"PRAGMA fullfsync = ON",                // on macOS a plain fsync reaches only the drive's cache
 		"PRAGMA journal_size_limit = 67108864", // a log that a long backup made grow is cut again
+		"PRAGMA temp_store = MEMORY",           // a statement's own journal is small, and a file of it costs more than the statement
 	} {
 		if err := run(w.conn, pragma); err != nil {
 			return err

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold/server/blob"
+	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/spf13/cobra"
+)
+
+func newBlob(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "blob", GroupID: groupOperate, Args: exactArgs(0),
+		Short: "Look after the blobs of the Azure Blob door",
+		Long: "Look after the blobs of the Azure Blob door. To read and write them, point an Azure\n" +
+			"SDK or tool at the connection string that leasehold serve prints.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newBlobFsck(a), newBlobReset(a), newBlobSnapshots(a), newBlobExpire(a))
+	return cmd
+}
+
+const fsckHelp = `Check the blobs of a server that is not running: that rows and content agree,
+that every byte is what was written, and that nothing is left over. Every byte is
+read, so this takes a while.
+
+--repair sets right what can be set right without losing data. Exit code 0 if all
+is well or was repaired, 1 if something is wrong.`
+
+func newBlobFsck(a *app) *cobra.Command {
+	var data string
+	var repair bool
+	cmd := &cobra.Command{
+		Use: "fsck", Args: exactArgs(0), Short: "Check blobs for damage", Long: fsckHelp,
+		Example: "  leasehold blob fsck --data /var/lib/leasehold\n  leasehold blob fsck --repair",
+	}
+	cmd.Flags().StringVar(&data, "data", defaultData, "data directory of the server")
+	cmd.Flags().BoolVar(&repair, "repair", false, "set right what can be set right")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, stop := interruptible(cmd.Context())
+		defer stop()
+		return withCatalog(ctx, data, func(c *catalog.Catalog) error {
+			report, err := c.Check(ctx, repair)
+			if err != nil {
+				return err
+			}
+			return a.printFsck(report)
+		})
+	}
+	return cmd
+}
+
+// printFsck tells what a check found, and fails if something is still wrong.
+func (a *app) printFsck(r catalog.Report) error {
+	wrong := r.More > 0
+	for _, p := range r.Problems {
+		wrong = wrong || !p.Repaired
+	}
+	if a.json {
+		if err := a.printJSON(r); err != nil {
+			return err
+		}
+		return silently(wrong, exitConflict)
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintln(a.out, p)
+	}
+	if r.More > 0 {
+		fmt.Fprintf(a.out, "and %d more\n", r.More)
+	}
+	verdict := "all is well"
+	switch {
+	case wrong:
+		verdict = fmt.Sprintf("%d problems", int64(len(r.Problems))+r.More)
+	case len(r.Problems) > 0:
+		verdict = fmt.Sprintf("%d problems, all repaired", len(r.Problems))
+	}
+	_, err := fmt.Fprintf(a.out, "%d containers, %d blobs, %d snapshots, %d chunks with %d bytes: %s\n",
+		r.Containers, r.Blobs, r.Snapshots, r.Chunks, r.Bytes, verdict)
+	if err != nil {
+		return err
+	}
+	return silently(wrong, exitConflict)
+}
+
+// withCatalog opens the blobs in the data directory of a server that is not
+// running.
+func withCatalog(ctx context.Context, data string, use func(*catalog.Catalog) error) (err error) {
+	r := new(rooms)
+	defer func() {
+		if closed := r.close(); err == nil {
+			err = closed
+		}
+	}()
+	engine, err := openEngine(ctx, data, "full", "", true)
+	if err != nil {
+		return err
+	}
+	r.later(engine.Close)
+	c, err := openCatalog(ctx, engine, data, nil, nil, r)
+	if err != nil {
+		return err
+	}
+	return use(c)
+}
+
+const resetHelp = `Delete all containers and blobs, leased or not: of one account of a running
+server, or with --data of all accounts of one that is not running. Leases of the
+JSON API and the Go library stay. There is no way back, so --yes is needed.`
+
+func newBlobReset(a *app) *cobra.Command {
+	var data, account string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "reset", Args: exactArgs(0), Short: "Delete all containers and blobs", Long: resetHelp,
+		Example: "  leasehold blob reset --yes\n  leasehold blob reset --yes --data /var/lib/leasehold",
+	}
+	cmd.Flags().StringVar(&account, "account", defaultAccount, "account of the running server")
+	cmd.Flags().StringVar(&data, "data", "", "data directory of a server that is not running")
+	cmd.Flags().BoolVar(&yes, "yes", false, "really delete everything")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, stop := interruptible(cmd.Context())
+		defer stop()
+		switch {
+		case !yes:
+			return usagef("this deletes every container and blob; say --yes to do it")
+		case data != "":
+			return withCatalog(ctx, data, func(c *catalog.Catalog) error { return c.Reset(ctx, "") })
+		}
+		_, err := a.blobCall(ctx, http.MethodDelete, []string{account}, "restype=service&comp=reset", nil)
+		return err
+	}
+	return cmd
+}
+
+func newBlobSnapshots(a *app) *cobra.Command {
+	var account string
+	cmd := &cobra.Command{
+		Use: "snapshots CONTAINER/BLOB", Args: exactArgs(1),
+		Short: "List a blob's snapshots and where they come from",
+		Long: "List a blob's snapshots, oldest first: the blob's ETag when each was taken, its size,\n" +
+			"how many bytes deleting it would free, what it was restored from, and when it goes.",
+		Example: "  leasehold blob snapshots backups/db.tar",
+	}
+	cmd.Flags().StringVar(&account, "account", defaultAccount, "storage account")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, err := blobPath(account, args[0])
+		if err != nil {
+			return err
+		}
+		body, err := a.blobCall(cmd.Context(), http.MethodGet, path, "comp=lineage", nil)
+		if err != nil {
+			return err
+		}
+		var l blob.Lineage
+		if err := json.Unmarshal(body, &l); err != nil {
+			return fmt.Errorf("the server's answer cannot be read: %w", err)
+		}
+		if a.json {
+			return a.printJSON(l)
+		}
+		return a.printLineage(l)
+	}
+	return cmd
+}
+
+func (a *app) printLineage(l blob.Lineage) error {
+	rows := l.Snapshots
+	if l.Base != nil {
+		rows = append(rows, *l.Base)
+	}
+	for _, e := range rows {
+		name := e.Snapshot
+		if name == "" {
+			name = "(the blob itself)           "
+		}
+		line := fmt.Sprintf("%s  %s  %d bytes, %d of its own", name, e.ETag, e.Size, e.Own)
+		if e.RestoredFrom != "" {
+			line += ", restored from " + e.RestoredFrom
+		}
+		if e.Expires != nil {
+			line += ", goes " + e.Expires.Format(time.RFC3339)
+		}
+		if _, err := fmt.Fprintln(a.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newBlobExpire(a *app) *cobra.Command {
+	var account string
+	var after time.Duration
+	cmd := &cobra.Command{
+		Use: "expire CONTAINER/BLOB SNAPSHOT", Args: exactArgs(2),
+		Short: "Let a snapshot go by itself",
+		Long:  "Let a snapshot go by itself after a while, or never with --after 0.",
+		Example: "  leasehold blob expire backups/db.tar 2026-01-31T12:00:00.0000000Z --after 720h\n" +
+			"  leasehold blob expire backups/db.tar 2026-01-31T12:00:00.0000000Z --after 0",
+	}
+	cmd.Flags().StringVar(&account, "account", defaultAccount, "storage account")
+	cmd.Flags().DurationVar(&after, "after", 0, "how long from now; 0: never")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, err := blobPath(account, args[0])
+		switch {
+		case err != nil:
+			return err
+		case !cmd.Flags().Changed("after"):
+			return usagef("wants --after, such as --after 720h, or --after 0 for never")
+		case after < 0 || after > 0 && after < time.Millisecond:
+			return usagef("--after is %v; want a time from now, or 0 for never", after)
+		}
+		header := http.Header{"X-Ms-Expiry-Option": {"NeverExpire"}}
+		if after > 0 {
+			header.Set("X-Ms-Expiry-Option", "RelativeToNow")
+			header.Set("X-Ms-Expiry-Time", strconv.FormatInt(after.Milliseconds(), 10))
+		}
+		_, err = a.blobCall(cmd.Context(), http.MethodPut, path, "comp=expiry&snapshot="+url.QueryEscape(args[1]), header)
+		return err
+	}
+	return cmd
+}
+
+// blobPath is the path of a blob, in parts.
+func blobPath(account, name string) ([]string, error) {
+	container, blob, ok := strings.Cut(name, "/")
+	if !ok || container == "" || blob == "" {
+		return nil, usagef("%q names no blob; want CONTAINER/BLOB", name)
+	}
+	return []string{account, container, blob}, nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold/server/auth"
+	"github.com/leasehold/leasehold/server/blob/sign"
+	"github.com/spf13/cobra"
+)
+
+const (
+	defaultBlobListen = "127.0.0.1:10000"
+	blobOff           = "off"
+)
+
+// blobFlags steer the Azure Blob door.
+type blobFlags struct {
+	listen      string
+	accounts    string
+	snapshotTTL time.Duration
+}
+
+func (f *blobFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "blob-listen", "", "address of the Azure Blob door, or off (default "+defaultBlobListen+", or a free port if --listen has port 0)")
+	flags.StringVar(&f.accounts, "blob-accounts", "", "file of storage accounts, one a line: name:key or name:key:key (default: the development account)")
+	flags.DurationVar(&f.snapshotTTL, "blob-snapshot-ttl", 0, "how long a new snapshot of a blob stays (default for ever)")
+}
+
+// settle fills in the default address: where the JSON door takes any free port,
+// so does this one.
+func (f *blobFlags) settle(listen string) {
+	if f.listen != "" {
+		return
+	}
+	f.listen = defaultBlobListen
+	if _, port, err := net.SplitHostPort(listen); err == nil && port == "0" {
+		f.listen = "127.0.0.1:0"
+	}
+}
+
+func (f blobFlags) off() bool { return f.listen == blobOff }
+
+// validate refuses to show the world an account whose key everybody knows.
+func (f blobFlags) validate(secure, insecure bool) error {
+	if f.off() {
+		return nil
+	}
+	if f.snapshotTTL < 0 {
+		return usagef("--blob-snapshot-ttl is %v; want a time from now, or 0 for ever", f.snapshotTTL)
+	}
+	if err := auth.CheckBind(f.listen, f.accounts != "", secure, insecure); err != nil {
+		return usagef("%s", strings.Replace(err.Error(), "--token-file", "--blob-accounts", 1))
+	}
+	return nil
+}
+
+// readAccounts reads the accounts that may sign.
+func (f blobFlags) readAccounts() ([]sign.Account, error) {
+	if f.accounts == "" {
+		return []sign.Account{sign.Development()}, nil
+	}
+	file, err := os.Open(f.accounts)
+	if err != nil {
+		return nil, fmt.Errorf("storage accounts: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("storage accounts: %w", err)
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		return nil, usagef("%s holds keys and can be read by others than its owner; chmod 600 it", f.accounts)
+	}
+	var accounts []sign.Account
+	lines := bufio.NewScanner(file)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		account, err := sign.ParseAccount(line)
+		if err != nil {
+			return nil, usagef("%s, line %d: %v; want name:key, the key in base64", f.accounts, n, err)
+		}
+		accounts = append(accounts, account)
+	}
+	switch {
+	case lines.Err() != nil:
+		return nil, fmt.Errorf("storage accounts: %w", lines.Err())
+	case len(accounts) == 0:
+		return nil, usagef("%s has no account; want lines of name:key", f.accounts)
+	}
+	return accounts, nil
+}
+
+// blobHosts are the names that the door answers to while it has the account
+// whose key everybody knows: a web page could sign with it. Nobody knows the keys
+// of other accounts.
+func (f serveFlags) blobHosts() []string {
+	if f.blob.accounts != "" || f.insecure {
+		return nil
+	}
+	return append([]string{"localhost", "127.0.0.1", "::1", "host.docker.internal"}, f.hosts...)
+}
+
+// addBlobs builds the Azure Blob door.
+func (h *house) addBlobs(f serveFlags, p porch, l net.Listener, url string) {
+	server := newHTTPServer(h.log)
+	server.TLSConfig = p.tls.Clone()
+	server.Handler = h.rooms.blobs.Handler()
+	h.doors = append(h.doors, &door{
+		name: "Blob API", key: "azure_blob", url: url, note: connectionString(h.rooms.accounts[0], url),
+		listener: limitConnections(l, f.connections), server: server,
+	})
+}
+
+// connectionString is what SDKs and tools are pointed here with. Only the key
+// that everybody knows is printed.
+func connectionString(a sign.Account, url string) string {
+	key := "<key>"
+	if dev := sign.Development(); a.Name == dev.Name && string(a.Keys[0]) == string(dev.Keys[0]) {
+		key = base64.StdEncoding.EncodeToString(a.Keys[0])
+	}
+	scheme, _, _ := strings.Cut(url, ":")
+	return fmt.Sprintf("DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;BlobEndpoint=%s/%s;", scheme, a.Name, key, url, a.Name)
+}
+
+// withBlobs shows the dialect's paths to the blobs, and all others to next.
+func withBlobs(next, dialect http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.EscapedPath(), auth.BlobPath) {
+			dialect.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// caller speaks plain HTTP and JSON to a server, as a program in any language
+// would.
+type caller struct {
+	t      *testing.T
+	url    string
+	secret string // of a token, if any
+	client *http.Client
+	heard  func(method, path string, a answer) // if set, is told every answer
+}
+
+func newCaller(t *testing.T, url string) *caller {
+	transport := &http.Transport{MaxIdleConnsPerHost: 300}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &caller{t: t, url: url, client: &http.Client{Transport: transport, Timeout: 2 * time.Minute}}
+}
+
+// as is the same server with another token.
+func (c *caller) as(secret string, heard func(method, path string, a answer)) *caller {
+	other := newCaller(c.t, c.url)
+	other.secret, other.heard = secret, heard
+	return other
+}
+
+// answer is what came back.
+type answer struct {
+	t      *testing.T
+	asked  string
+	status int
+	header http.Header
+	body   string
+}
+
+// send makes one request; it must be answered.
+func (c *caller) send(method, path, body string) answer {
+	c.t.Helper()
+	a, err := c.do(context.Background(), method, path, body)
+	if err != nil {
+		c.t.Fatalf("%s %.80s: %v", method, path, err)
+	}
+	return a
+}
+
+// do is send for other goroutines, and for those who change their mind.
+func (c *caller) do(ctx context.Context, method, path, body string, headers ...string) (answer, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.url+path, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if c.secret != "" {
+		r.Header.Set("Authorization", "Bearer "+c.secret)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+	}
+	got, err := c.client.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	a := answer{c.t, method + " " + path + " " + body, got.StatusCode, got.Header, string(text)}
+	if err == nil && c.heard != nil {
+		c.heard(method, path, a)
+	}
+	return a, err
+}
+
+func (c *caller) post(path, body string) answer {
+	c.t.Helper()
+	return c.send(http.MethodPost, path, body)
+}
+
+// acquire has to be granted.
+func (c *caller) acquire(resource, holder, more string) answer {
+	c.t.Helper()
+	return c.post("/v1/leases/acquire", acquireBody(resource, holder, more)).want(http.StatusCreated)
+}
+
+func (c *caller) release(id string) {
+	c.t.Helper()
+	c.post("/v1/leases/release", `{"lease_id":"`+id+`"}`).want(http.StatusOK)
+}
+
+func (c *caller) status(resource string) answer {
+	c.t.Helper()
+	return c.send(http.MethodGet, "/v1/resource?resource="+resource, "").want(http.StatusOK)
+}
+
+// acquireBody is the JSON of an acquire; more are further fields, with a comma
+// before each.
+func acquireBody(resource, holder, more string) string {
+	name, _ := json.Marshal(resource) // a string can always be written
+	return fmt.Sprintf(`{"resource":%s,"holder":%q%s}`, name, holder, more)
+}
+
+// want checks the status.
+func (a answer) want(status int) answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("%.200s = %d %.400s, want %d", a.asked, a.status, a.body, status)
+	}
+	return a
+}
+
+// wantCode checks the status and the code of a problem.
+func (a answer) wantCode(status int, code string) answer {
+	a.t.Helper()
+	a.want(status)
+	if a.at("code") != code || a.header.Get("Content-Type") != "application/problem+json" {
+		a.t.Errorf("%.200s = %s %.400s, want the problem %s", a.asked, a.header.Get("Content-Type"), a.body, code)
+	}
+	return a
+}
+
+// at returns a value of the answer by its path, such as current.holder or
+// waiters.0.position; "" if it is not there.
+func (a answer) at(path string) string {
+	d := json.NewDecoder(bytes.NewReader([]byte(a.body)))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return ""
+	}
+	for _, key := range strings.Split(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[key]
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i >= len(x) {
+				return ""
+			}
+			v = x[i]
+		default:
+			return ""
+		}
+	}
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// number is at for a number that has to be there.
+func (a answer) number(path string) float64 {
+	a.t.Helper()
+	n, err := strconv.ParseFloat(a.at(path), 64)
+	if err != nil {
+		a.t.Fatalf("%.200s = %.400s, want a number at %s", a.asked, a.body, path)
+	}
+	return n
+}
+
+// size is how many elements a list of the answer has.
+func (a answer) size(list string) (n int) {
+	for a.at(fmt.Sprintf("%s.%d", list, n)) != "" {
+		n++
+	}
+	return n
+}

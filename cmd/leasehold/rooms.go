@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/open"
+	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/server/blob"
+	"github.com/leasehold/leasehold/server/blob/catalog"
+	chunks "github.com/leasehold/leasehold/server/blob/content"
+	"github.com/leasehold/leasehold/server/blob/sign"
+)
+
+const blobDir = "blobs" // in the data directory
+
+// rooms are what the doors lead into.
+type rooms struct {
+	store    leasehold.Store
+	blobs    *blob.Server // nil: that door is shut
+	accounts []sign.Account
+
+	closers []func() error // the last one first
+}
+
+// close lets go of everything. All that was answered is durable already, so
+// nothing is lost if this fails.
+func (r *rooms) close() error {
+	var err error
+	for i := len(r.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, r.closers[i]())
+	}
+	return err
+}
+
+func (r *rooms) later(close func() error) { r.closers = append(r.closers, close) }
+
+// openRooms opens the store that the server will own, and the blobs. The
+// environment's store has no say: it is where clients go.
+func (a *app) openRooms(ctx context.Context, f serveFlags, reach string, log *slog.Logger) (_ *rooms, err error) {
+	if strings.HasPrefix(open.Scheme(a.storeURL), "http") {
+		return nil, usagef("--store names a server; to serve, name a store, or none for the data directory")
+	}
+	r := new(rooms)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	if !f.blob.off() {
+		if r.accounts, err = f.blob.readAccounts(); err != nil {
+			return nil, err
+		}
+	}
+	if a.storeURL != "" {
+		if r.store, err = open.Store(ctx, a.storeURL, &open.Options{Reach: reach}); err != nil {
+			return nil, err
+		}
+		r.later(r.store.Close)
+		if f.blob.off() {
+			return r, nil
+		}
+	}
+	return r, r.openData(ctx, f, reach, log)
+}
+
+// openData opens the data directory: the embedded engine, which is the store
+// unless there is another one, and the blobs.
+func (r *rooms) openData(ctx context.Context, f serveFlags, reach string, log *slog.Logger) error {
+	if f.inMemory {
+		dir, err := memoryDir()
+		if err != nil {
+			return err
+		}
+		r.later(func() error { return os.RemoveAll(dir) })
+		f.data, f.durability = dir, "normal"
+	}
+	engine, err := openEngine(ctx, f.data, f.durability, reach, false)
+	if err != nil {
+		return err
+	}
+	r.later(engine.Close)
+	if r.store == nil {
+		r.store = engine
+	}
+	if f.blob.off() {
+		return nil
+	}
+	rows, err := openCatalog(ctx, engine, f.data, &chunks.Options{NoSync: f.inMemory}, &catalog.Options{SnapshotTTL: f.blob.snapshotTTL, Logger: log}, r)
+	if err != nil {
+		return err
+	}
+	r.blobs = blob.New(rows, &blob.Options{Accounts: r.accounts, Hosts: f.blobHosts(), Logger: log, Version: readBuildInfo().Version})
+	return nil
+}
+
+// embedded is the embedded engine, as a store and as what blobs are kept in.
+type embedded interface {
+	leasehold.Store
+	seam.Engine
+}
+
+// openEngine opens the embedded engine in the data directory, which is made if
+// it is missing unless it must exist.
+func openEngine(ctx context.Context, dir, durability, reach string, mustExist bool) (embedded, error) {
+	if !mustExist {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("data directory: %w", err)
+		}
+	}
+	url := open.SQLiteURL(filepath.Join(dir, dataFile)) + "?durability=" + durability
+	s, err := open.Store(ctx, url, &open.Options{Reach: reach, MustExist: mustExist, Modules: []seam.Module{catalog.Module()}})
+	if err != nil {
+		return nil, err
+	}
+	return s.(embedded), nil
+}
+
+// openCatalog opens the blobs of a data directory. They are closed with r.
+func openCatalog(ctx context.Context, engine seam.Engine, dir string, bo *chunks.Options, co *catalog.Options, r *rooms) (*catalog.Catalog, error) {
+	bytes, err := chunks.Open(filepath.Join(dir, blobDir), bo)
+	if err != nil {
+		return nil, fmt.Errorf("blob content: %w", err)
+	}
+	r.later(bytes.Close)
+	rows, err := catalog.Open(ctx, engine, bytes, co)
+	if err != nil {
+		return nil, err
+	}
+	r.later(rows.Close)
+	return rows, nil
+}
+
+// memoryDir makes a directory in memory, where the system has such a place. It
+// is readable by its owner only.
+func memoryDir() (string, error) {
+	const inMemory = "/dev/shm"
+	if dir, err := os.MkdirTemp(inMemory, "leasehold-"); err == nil {
+		return dir, nil
+	}
+	dir, err := os.MkdirTemp("", "leasehold-")
+	if err != nil {
+		return "", fmt.Errorf("data directory in memory: %w", err)
+	}
+	return dir, nil
+}
