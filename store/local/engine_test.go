@@ -299,6 +299,47 @@ func TestPurgeOfNothingButAPurge(t *testing.T) {
 	})
 }
 
+// Nor does it push out what is worth more: a history at its limit stays as it is
+// while nothing happens.
+func TestPurgeLeavesAFullHistoryAlone(t *testing.T) {
+	for _, limit := range []int{1, 2, 10} {
+		bubble(t, func(t *testing.T, e *Engine, d *disk) {
+			if _, err := e.SetSetting(t.Context(), leasehold.SettingHistoryMaxRows, int64(limit)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 30 {
+				acquire(t, e, fmt.Sprint("r", i), "a", 20*time.Hour)
+			}
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			before := e.seq
+			time.Sleep(10 * time.Hour)
+			synctest.Wait()
+			page, err := e.History(t.Context(), leasehold.HistoryRequest{})
+			if err != nil || len(page.Records) != limit || e.seq != before {
+				t.Errorf("limit %d: an idle store has %d records and wrote %d, want %d and none (%v)", limit, len(page.Records), e.seq-before, limit, err)
+			}
+		})
+	}
+}
+
+// A clean-up that finds another one's purge under way answers when that is
+// durable.
+func TestCleanupWaitsForAPurgeUnderWay(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		acquire(t, e, "r", "a", time.Hour)
+		synctest.Wait()
+		e.mu.Lock()
+		through := e.seq
+		e.mu.Unlock()
+		first, n, err := e.purgeThrough(through, 1)
+		second, again, err2 := e.purgeThrough(through, 1)
+		if err != nil || err2 != nil || n != 1 || again != 0 || first == nil || second != first {
+			t.Errorf("purgeThrough = %p, %d, %v, then %p, %d, %v; want the same batch to wait for", first, n, err, second, again, err2)
+		}
+	})
+}
+
 // Random load on a disk that fails now and then: the indexes, the numbering
 // and the disk always agree with the memory.
 func TestRandomLoadOnAFailingDisk(t *testing.T) {

@@ -108,7 +108,13 @@ func (e *Engine) purge(ctx context.Context) (int, error) {
 	e.mu.Lock()
 	keep, retention := e.config.historyMaxRows, e.config.retention
 	e.mu.Unlock()
-	through, n, err := e.journal.PurgePoint(ctx, wallTime().Add(-retention), keep)
+	before := wallTime().Add(-retention)
+	through, n, err := e.journal.PurgePoint(ctx, before, keep)
+	if err == nil && n > 0 && keep > 0 {
+		// The record of the purge needs a place too: or each sweep would drop a
+		// record of something that happened for one that says so.
+		through, n, err = e.journal.PurgePoint(ctx, before, keep-1)
+	}
 	if err != nil {
 		return 0, unavailable(err)
 	}
@@ -127,7 +133,7 @@ func (e *Engine) purgeThrough(through uint64, n int) (*batch, int, error) {
 	}
 	// A purge that would only drop the record of the last purge is none.
 	if through <= e.purged || n == 0 || n == 1 && through == e.lastPurge {
-		return nil, 0, nil
+		return e.latest(), 0, nil // which may be another one's purge
 	}
 	e.purged = through
 	e.record(leasehold.Record{
