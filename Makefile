@@ -41,6 +41,16 @@ cover: ## run the tests as `make test` does, print coverage, fail below the thre
 		TEST_FLAGS="$(TEST_FLAGS) -covermode=atomic -coverpkg=./... -coverprofile=$(COVERAGE)"
 	@scripts/cover $(COVERAGE)
 
+.PHONY: test-sdks
+test-sdks: test/sdk-js/node_modules/.package-lock.json ## try the Azure Blob door with Azure's own JavaScript SDK
+	cd test/sdk-js && node run.js
+
+# npm writes this file last, so what is installed already is not asked for again.
+%/node_modules/.package-lock.json: %/package.json %/package-lock.json
+	@scripts/deps nodejs npm
+	cd $* && npm ci
+	@touch $@
+
 .PHONY: bench
 bench: ## run the benchmarks (BENCH_TIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCH_TIME) -timeout 60m $(PACKAGES)
@@ -49,6 +59,10 @@ bench: ## run the benchmarks (BENCH_TIME=1s)
 bench-peers: binary ## measure beside etcd, on this machine (Debian's etcd-server is installed if missing)
 	@scripts/deps etcd-server
 	cd bench/peers && $(GO) run . -leasehold ../../.bin/leasehold
+
+.PHONY: bench-blob
+bench-blob: binary bench/blob/node_modules/.package-lock.json ## measure beside azurite, on this machine (installed by npm)
+	cd bench/blob && $(GO) run . -leasehold ../../.bin/leasehold
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while (FUZZ_TIME=30s)

@@ -106,7 +106,7 @@ func TestRunServerRestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := startProcess(t, exec.Command(path, "serve", "--listen", listen, "--data", data), func(*exec.Cmd) {})
+		server := startProcess(t, exec.Command(path, "serve", "--listen", listen, "--blob-listen", "off", "--data", data), func(*exec.Cmd) {})
 		server.says("\n")
 		line, _, _ := strings.Cut(server.stdout(), "\n")
 		return server, strings.TrimPrefix(jsonDoor(line), "http://")

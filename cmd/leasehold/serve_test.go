@@ -20,7 +20,7 @@ func startServe(t *testing.T, flags ...string) string {
 	done := make(chan int)
 	go func() {
 		defer in.Close()
-		done <- a.run(ctx, append([]string{"serve", "--store", "memory:", "--listen", "127.0.0.1:0"}, flags...))
+		done <- a.run(ctx, append([]string{"serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--blob-listen", "off"}, flags...))
 	}()
 	t.Cleanup(func() {
 		stop()

@@ -21,7 +21,7 @@ func TestServeEndsAtOnceAfterASecondSignal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command(path, "serve", "--store", "memory:", "--listen", "127.0.0.1:0")
+	server := exec.Command(path, "serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--blob-listen", "off")
 	server.Env = append(os.Environ(), "GORACE="+noRaceNap)
 	out, err := server.StdoutPipe()
 	if err != nil {

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// patience is how long a server may take for one answer.
+const patience = 30 * time.Second
+
+// transport carries the SDK's requests, one at a time on each connection, in the
+// goroutine that makes them. net/http's own has two more for every connection,
+// and what they cost would be taken from the servers, which share the machine.
+type transport struct {
+	address string
+	idle    chan *connection
+}
+
+func newTransport(address string) *transport {
+	return &transport{address: address, idle: make(chan *connection, 256)}
+}
+
+type connection struct {
+	net.Conn
+	in  *bufio.Reader
+	out *bufio.Writer
+}
+
+// Do is what the SDK asks of a transport.
+func (t *transport) Do(r *http.Request) (*http.Response, error) {
+	c, err := t.take(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.exchange(r)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	body := &body{ReadCloser: answer.Body, connection: c, transport: t, last: answer.Close}
+	if answer.ContentLength == 0 || r.Method == http.MethodHead {
+		body.Close()
+		return answer, nil
+	}
+	answer.Body = body
+	return answer, nil
+}
+
+func (t *transport) take(ctx context.Context) (*connection, error) {
+	select {
+	case c := <-t.idle:
+		return c, nil
+	default:
+	}
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", t.address)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{c, bufio.NewReader(c), bufio.NewWriter(c)}, nil
+}
+
+func (c *connection) exchange(r *http.Request) (*http.Response, error) {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, err
+	}
+	if err := r.Write(c.out); err != nil {
+		return nil, err
+	}
+	if err := c.out.Flush(); err != nil {
+		return nil, err
+	}
+	return http.ReadResponse(c.in, r)
+}
+
+// body gives its connection back once it is closed.
+type body struct {
+	io.ReadCloser
+	connection *connection
+	transport  *transport
+	last       bool // the server closes the connection after it
+	closed     bool
+}
+
+func (b *body) Close() error {
+	if b.closed {
+		return nil
+	}
+	b.closed = true
+	_, err := io.Copy(io.Discard, b.ReadCloser)
+	if err != nil || b.last {
+		return b.connection.Close()
+	}
+	select {
+	case b.transport.idle <- b.connection:
+		return nil
+	default:
+		return b.connection.Close()
+	}
+}
