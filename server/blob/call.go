@@ -1,0 +1,64 @@
+package blob
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/server/blob/sign"
+)
+
+// call is one request under way.
+type call struct {
+	w         http.ResponseWriter
+	r         *http.Request
+	dialect   *dialect
+	op        *operation // nil: not found yet
+	ref       catalog.Ref
+	level     level
+	secondary bool
+	query     url.Values // names in lower case
+	id        string     // the request's
+	began     time.Time
+
+	sas    *sign.SAS    // the signature that let it in; nil: something else did
+	policy *sign.Policy // that completes it, if it names one
+
+	outer *call // the batch that it is a part of; nil: it came alone
+
+	status int    // of the answer; zero: there is none yet
+	code   string // of the error, if it was one
+}
+
+// header returns the headers of the answer.
+func (c *call) header() http.Header { return c.w.Header() }
+
+// answer sends an answer without a body.
+func (c *call) answer(status int) error {
+	c.header().Set("Content-Length", "0")
+	c.begin(status)
+	return nil
+}
+
+// begin sends the headers. The body, if there is one, is written to c.w.
+func (c *call) begin(status int) {
+	c.status = status
+	c.w.WriteHeader(status)
+}
+
+// may reports whether the caller has one of these permissions. Only a shared
+// access signature limits them beyond what the operation needs.
+func (c *call) may(letters string) bool {
+	return c.sas == nil || c.sas.May(letters, c.policy)
+}
+
+// remote returns the address of the caller, the zero value if it has none.
+func (c *call) remote() netip.Addr {
+	at, err := netip.ParseAddrPort(c.r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap()
+}

@@ -1,0 +1,115 @@
+package catalog
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold/server/blob/fault"
+)
+
+// judge says whether the conditions hold for a thing that changed last at
+// ticks; zero: there is none. It answers as a write does: ConditionNotMet, which
+// a read turns into 304 where that is due (see NotModified).
+func (c Conditions) judge(t Ticks) error {
+	switch {
+	case c.Match != "" && !matches(c.Match, t):
+		return fault.New(fault.ConditionNotMet).With("If-Match names another version of it than the one there is")
+	case t == 0:
+		return nil
+	case c.NoneMatch == "*":
+		return errExists
+	case !c.UnmodifiedSince.IsZero() && second(t).After(c.UnmodifiedSince):
+		return fault.New(fault.ConditionNotMet).With("it has changed since the time in If-Unmodified-Since")
+	case c.known(t):
+		return errNotModified
+	}
+	return nil
+}
+
+// known reports whether the request has this version already. Of If-None-Match
+// and If-Modified-Since one that says no is enough: a version of the same second
+// has another ETag.
+func (c Conditions) known(t Ticks) bool {
+	byETag, byTime := c.NoneMatch != "", !c.ModifiedSince.IsZero()
+	return (byETag || byTime) && (!byETag || matches(c.NoneMatch, t)) && (!byTime || !second(t).After(c.ModifiedSince))
+}
+
+// judgeItem is judge for a blob or a snapshot, which have tags. Nil, and one of
+// uncommitted blocks only, is none.
+func (c Conditions) judgeItem(i *Item) error {
+	if i == nil || !i.Committed {
+		i = new(Item)
+	}
+	if err := c.judge(i.Ticks); err != nil {
+		return err
+	}
+	return c.judgeTags(i.Tags)
+}
+
+// judgeTags says whether the tags are as x-ms-if-tags has them. A reader is
+// refused with 412 too.
+func (c Conditions) judgeTags(tags map[string]string) error {
+	if c.Tags == "" {
+		return nil
+	}
+	where, err := ParseWhere(c.Tags)
+	if err == nil && where.names(containerKey) {
+		err = badWhere("only a search knows %s", containerKey)
+	}
+	if f := new(fault.Error); errors.As(err, &f) {
+		return fault.New(fault.InvalidHeaderValue).With(f.Message)
+	}
+	if !where.Match(tags) {
+		return fault.New(fault.ConditionNotMet).With("the tags are not as x-ms-if-tags says")
+	}
+	return nil
+}
+
+// judgeSequence says whether a page blob's sequence number is as it should be.
+func (c Conditions) judgeSequence(n int64) error {
+	if c.SequenceLE != nil && n > *c.SequenceLE || c.SequenceLT != nil && n >= *c.SequenceLT || c.SequenceEQ != nil && n != *c.SequenceEQ {
+		return fault.New(fault.SequenceNumberConditionNotMet)
+	}
+	return nil
+}
+
+// judgeAppend says whether n bytes may be appended to a blob of that size.
+func (c Conditions) judgeAppend(size, n int64) error {
+	switch {
+	case c.AppendPosition != nil && size != *c.AppendPosition:
+		return fault.New(fault.AppendPositionConditionNotMet)
+	case c.MaxSize != nil && size+n > *c.MaxSize:
+		return fault.New(fault.MaxBlobSizeConditionNotMet)
+	}
+	return nil
+}
+
+// The two refusals that depend on what the request is: NotModified and Exists
+// say how.
+var (
+	errNotModified = fault.New(fault.ConditionNotMet).With("it has not changed since")
+	errExists      = fault.New(fault.ConditionNotMet).With("it exists, and If-None-Match is *")
+)
+
+// NotModified reports whether a read is refused because the reader has the
+// latest version already, which is answered with 304.
+func NotModified(err error) bool { return err == errNotModified || err == errExists }
+
+// matches reports whether a list of ETags has this one. Zero ticks match none.
+func matches(list string, t Ticks) bool {
+	if t == 0 {
+		return false
+	}
+	etag := strings.Trim(t.ETag(), `"`)
+	for one := range strings.SplitSeq(list, ",") {
+		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
+		if one == "*" || strings.Trim(one, `"`) == etag {
+			return true
+		}
+	}
+	return false
+}
+
+// second is the time as headers show it, without fractions.
+func second(t Ticks) time.Time { return t.Time().Truncate(time.Second) }

@@ -1,0 +1,95 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/blob/fault"
+)
+
+// MaxName is how long a blob's name may be, in characters.
+const MaxName = 1024
+
+// Ref names a container, a blob or a snapshot. The zero Snapshot stands for
+// the blob itself, as Base does.
+type Ref struct {
+	Account, Container, Blob string
+	Snapshot                 Ticks
+}
+
+// IsSnapshot reports whether a snapshot is named.
+func (r Ref) IsSnapshot() bool { return r.Snapshot != 0 && r.Snapshot != Base }
+
+func (r Ref) snapshot() Ticks {
+	if r.Snapshot == 0 {
+		return Base
+	}
+	return r.Snapshot
+}
+
+// base is the blob of a snapshot.
+func (r Ref) base() Ref { r.Snapshot = 0; return r }
+
+// container is the container of a blob.
+func (r Ref) container() Ref { return Ref{Account: r.Account, Container: r.Container} }
+
+// path names the blob, or the container, in locks.
+func (r Ref) path() string {
+	if r.Blob == "" {
+		return r.Account + "/" + r.Container
+	}
+	return r.Account + "/" + r.Container + "/" + r.Blob
+}
+
+const resourcePrefix = "blob:"
+
+// Resource is the name under which its lease is known to everybody else. Where
+// the plain name cannot be a resource's (too long, control characters, no
+// UTF-8), a digest stands for the blob's name; so it does for a name that looks
+// like such a digest.
+func (r Ref) Resource() string {
+	name := resourcePrefix + r.path()
+	if leasehold.CheckResource(name) == nil && !strings.HasPrefix(r.Blob, digestPrefix) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(r.Blob))
+	r.Blob = digestPrefix + hex.EncodeToString(sum[:])
+	return resourcePrefix + r.path()
+}
+
+const digestPrefix = "~sha256-"
+
+// Holder is how the account is named as the holder of its leases.
+func (r Ref) Holder() string { return "azure:" + r.Account }
+
+var containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
+
+// CheckContainer refuses what cannot be the name of a container.
+func CheckContainer(name string) error {
+	switch {
+	case name == "$root" || name == "$logs" || name == "$web":
+		return nil
+	case len(name) < 3 || len(name) > 63:
+		return fault.New(fault.OutOfRangeInput).With("%q is no name for a container: it takes 3 to 63 characters", name)
+	case !containerName.MatchString(name):
+		return fault.New(fault.InvalidResourceName).With("%q is no name for a container: it takes 3 to 63 lower-case letters, digits and single dashes", name)
+	}
+	return nil
+}
+
+// CheckBlob refuses what cannot be the name of a blob.
+func CheckBlob(name string) error {
+	switch {
+	case name == "":
+		return fault.New(fault.InvalidUri).With("the blob has no name")
+	case !utf8.ValidString(name):
+		return fault.New(fault.InvalidUri).With("the name of the blob is not UTF-8")
+	case utf8.RuneCountInString(name) > MaxName:
+		return fault.New(fault.InvalidResourceName).With("the name of the blob has more than %d characters", MaxName)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package blob
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/leasehold/leasehold/server/auth"
+	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/server/blob/fault"
+	"github.com/leasehold/leasehold/server/blob/sign"
+)
+
+const (
+	sourceHeader = "x-ms-copy-source"
+	maxSourceURL = 2 << 10 // how long the address of a source may be
+)
+
+// source is what a copy comes from. Shown is its address as the copy remembers
+// it: without a signature, which is as good as a key to whoever reads it.
+type source struct {
+	catalog.Ref
+	shown string
+}
+
+// source finds out which blob or snapshot a copy comes from, and whether the
+// caller may read it. Only blobs of this server can be copied: it fetches
+// nothing from elsewhere, whoever asks it to.
+func (s *Server) source(c *call) (source, error) {
+	if c.r.Header.Get("x-ms-copy-source-authorization") != "" {
+		return source{}, unverified(http.StatusUnauthorized, "This server knows no bearer tokens: sign the address of the source.")
+	}
+	u, err := parseSource(c.r.Header.Get(sourceHeader))
+	if err != nil {
+		return source{}, err
+	}
+	from, query, err := s.locateSource(c, u)
+	if err != nil {
+		return source{}, err
+	}
+	return from, s.mayRead(c, from.Ref, query)
+}
+
+// parseSource reads the address.
+func parseSource(text string) (*url.URL, error) {
+	bad := badHeader(sourceHeader, "it must be the URL of a blob, with at most %d characters", maxSourceURL)
+	if len(text) > maxSourceURL {
+		return nil, bad
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, bad
+	}
+	return u, nil
+}
+
+// locateSource finds out what the address names.
+func (s *Server) locateSource(c *call, u *url.URL) (source, url.Values, error) {
+	d := c.dialect
+	if d.prefix != "" && !strings.HasPrefix(u.EscapedPath(), d.prefix+"/") {
+		d = azure
+	}
+	at, err := s.addressOf(&http.Request{URL: u, Host: u.Host}, d, "")
+	switch {
+	case err != nil || !s.own(u, c.r.Host):
+		return source{}, nil, unverified(http.StatusBadRequest, "This server copies only its own blobs: x-ms-copy-source must begin as its own addresses do.")
+	case at.level != atBlob:
+		return source{}, nil, badHeader(sourceHeader, "it names no blob")
+	}
+	query, err := parseQuery(u.RawQuery)
+	if err != nil {
+		return source{}, nil, err
+	}
+	from := source{at.Ref, u.Scheme + "://" + u.Host + u.EscapedPath()}
+	if text := query.Get("snapshot"); text != "" {
+		var ok bool
+		if from.Snapshot, ok = catalog.ParseSnapshot(text); !ok {
+			return source{}, nil, badHeader(sourceHeader, "its snapshot is no snapshot's id")
+		}
+		from.shown += "?snapshot=" + from.Snapshot.String()
+	}
+	return from, query, nil
+}
+
+// own reports whether a URL is one of this server's: it has the host that the
+// request was sent to, or names an account by its host.
+func (s *Server) own(u *url.URL, host string) bool {
+	if strings.EqualFold(u.Host, host) {
+		return true
+	}
+	_, known := s.accounts.Lookup(firstLabel(u.Host))
+	return known
+}
+
+// mayRead reports whether the caller may read the source: by a signature in its
+// address, by the key of the same account, because it is public, or by the main
+// port's word.
+func (s *Server) mayRead(c *call, from catalog.Ref, query url.Values) error {
+	if c.dialect.open {
+		if !auth.From(c.r.Context()).Has(auth.RoleReader) {
+			return unverified(http.StatusForbidden, "Reading the source takes a token with the role reader.")
+		}
+		return nil
+	}
+	account, _ := s.accounts.Lookup(from.Account)
+	reader := &call{r: c.r, ref: from, dialect: c.dialect, query: query, op: readSource}
+	sas, has, err := sign.Parse(query)
+	switch {
+	case err == nil && has:
+		err = s.allowSAS(reader, account, sas)
+	case err == nil && from.Account == c.ref.Account && c.byKey():
+		return nil
+	case err == nil:
+		err = s.allowAnybody(reader)
+	}
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return unverified(f.Status, f.Message)
+	}
+	return err
+}
+
+// readSource is what a copy does with its source.
+var readSource = &operation{Need: sign.Need{Permissions: "r", ResourceType: resourceTypes[atBlob]}, Public: publicBlob}
+
+// byKey reports whether the account's key let the request in.
+func (c *call) byKey() bool { return c.sas == nil && c.r.Header.Get("Authorization") != "" }
+
+// unverified is how the refusal of a source is told, with the status that
+// reading it would have been answered with.
+func unverified(status int, why string) error {
+	f := fault.New(fault.CannotVerifyCopySource).With("%s", why)
+	f.Status = status
+	return f
+}

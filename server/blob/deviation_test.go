@@ -1,0 +1,126 @@
+package blob
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+)
+
+// The tests of this file are about what another emulator gets wrong.
+
+// TestEmulatorDeviationSnapshotIDs: 5,000 snapshots of one blob at once have
+// 5,000 ids, and one that was begun after another was answered has a larger one.
+// A list of them in small pages has each once, in order.
+func TestEmulatorDeviationSnapshotIDs(t *testing.T) {
+	t.Parallel()
+	const n = 5000
+	d := newDesk(t)
+	d.upload("b", "x", nil)
+	type snapshot struct {
+		id           string
+		began, ended time.Time
+	}
+	taken := make([]snapshot, n)
+	blob := d.blob("b")
+	var group sync.WaitGroup
+	for i := range taken {
+		group.Go(func() {
+			taken[i].began = time.Now()
+			r, err := blob.CreateSnapshot(t.Context(), nil)
+			taken[i].ended = time.Now()
+			if err != nil {
+				t.Errorf("CreateSnapshot = %v", err)
+			}
+			taken[i].id = value(r.Snapshot)
+		})
+	}
+	group.Wait()
+	want := []string{}
+	for _, s := range taken {
+		want = append(want, "b@"+s.id)
+	}
+	slices.Sort(want)
+	if different := len(slices.Compact(slices.Clone(want))); different != n {
+		t.Fatalf("%d snapshots have %d ids", n, different)
+	}
+	byEnd, byBegin := slices.Clone(taken), slices.Clone(taken)
+	slices.SortFunc(byEnd, func(a, b snapshot) int { return a.ended.Compare(b.ended) })
+	slices.SortFunc(byBegin, func(a, b snapshot) int { return a.began.Compare(b.began) })
+	largest, next := "", 0
+	for _, s := range byBegin {
+		for ; next < n && byEnd[next].ended.Before(s.began); next++ {
+			largest = max(largest, byEnd[next].id)
+		}
+		if s.id <= largest {
+			t.Errorf("%s was taken after %s was answered", s.id, largest)
+		}
+	}
+	wantSame(t, "listed in sevens", d.listed(7, container.ListBlobsFlatOptions{}), append(want, "b"))
+}
+
+// TestEmulatorDeviationForeignRenewal: an id that never held the lease does not
+// revive it when it has expired; the one that did does.
+func TestEmulatorDeviationForeignRenewal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		for _, thing := range []leased{sdkBlob(d.door, "b"), sdkContainer(d.door, "leased")} {
+			if status, code, _, _ := thing.try("acquire A for 15"); status != 201 {
+				t.Fatalf("acquire A = %d %s", status, code)
+			}
+			time.Sleep(16 * time.Second)
+			if status, code, _, _ := thing.try("renew B"); status != 409 || code != "LeaseIdMismatchWithLeaseOperation" {
+				t.Errorf("renew B = %d %s, want 409 LeaseIdMismatchWithLeaseOperation", status, code)
+			}
+			if got := thing.state(); got != "expired" {
+				t.Errorf("state %s, want expired", got)
+			}
+			if status, code, _, _ := thing.try("renew A"); status != 200 {
+				t.Errorf("renew A = %d %s, want 200", status, code)
+			}
+		}
+	})
+}
+
+// TestEmulatorDeviationGUIDs: what is no GUID is no lease id.
+func TestEmulatorDeviationGUIDs(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.upload("b", "x", nil)
+	bad := []string{"mine", "1", "00000000-0000-0000-0000-00000000000", "g0000000-0000-0000-0000-000000000000", cast["A"] + "0", cast["A"] + "'--"}
+	for _, id := range bad {
+		for _, headers := range [][]string{
+			{"x-ms-lease-action", "acquire", "x-ms-lease-duration", "15", "x-ms-proposed-lease-id", id},
+			{"x-ms-lease-action", "renew", "x-ms-lease-id", id},
+			{"x-ms-lease-action", "release", "x-ms-lease-id", id},
+			{"x-ms-lease-action", "change", "x-ms-lease-id", cast["A"], "x-ms-proposed-lease-id", id},
+		} {
+			wantReply(t, fmt.Sprint(headers), d.signed("PUT", d.path("b")+"?comp=lease", "", headers...), 400, "InvalidHeaderValue")
+		}
+		wantReply(t, "GET with "+id, d.signed("GET", d.path("b"), "", "x-ms-lease-id", id), 400, "InvalidHeaderValue")
+		wantReply(t, "PUT with "+id, d.signed("PUT", d.path("b"), "y", "x-ms-lease-id", id, "x-ms-blob-type", "BlockBlob"), 400, "InvalidHeaderValue")
+	}
+	if got := d.properties(d.blob("b")); value(got.LeaseState) != "available" {
+		t.Errorf("state %s, want available", value(got.LeaseState))
+	}
+	d.wantContent(d.blob("b"), "x")
+}
+
+// TestEmulatorDeviationVersions: a version that nobody has heard of yet is
+// served, and told back.
+func TestEmulatorDeviationVersions(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.upload("b", "x", nil)
+	for _, version := range []string{"2009-09-19", "2015-02-21", "2019-12-12", "2025-01-05", "2099-12-31", "next"} {
+		r := d.signed("GET", d.path("b"), "", "x-ms-version", version)
+		if r.status != 200 || r.body != "x" || r.header.Get("X-Ms-Version") != version {
+			t.Errorf("GET of version %s = %d, version %s", version, r.status, r.header.Get("X-Ms-Version"))
+		}
+	}
+}

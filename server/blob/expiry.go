@@ -1,0 +1,58 @@
+package blob
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/server/blob/fault"
+)
+
+// setExpiry says when a snapshot goes by itself. The headers are those that
+// Azure has for files; blobs themselves do not expire here.
+func (s *Server) setExpiry(c *call) error {
+	if !c.ref.IsSnapshot() {
+		return fault.New(fault.NotImplemented).With("This server lets only snapshots expire: name one with snapshot=.")
+	}
+	access, err := c.access()
+	if err != nil {
+		return err
+	}
+	if access.If != (catalog.Conditions{}) {
+		return fault.New(fault.ConditionHeadersNotSupported)
+	}
+	at, err := c.expiry()
+	if err != nil {
+		return err
+	}
+	if err := s.catalog.SetExpiry(c.r.Context(), c.ref, at); err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK)
+}
+
+// expiry reads when something is to go; zero: never.
+func (c *call) expiry() (catalog.Ticks, error) {
+	const option, when = "x-ms-expiry-option", "x-ms-expiry-time"
+	text := c.r.Header.Get(when)
+	switch c.r.Header.Get(option) {
+	case "":
+		return 0, noHeader(option)
+	case "NeverExpire":
+		return 0, nil
+	case "RelativeToNow":
+		ms, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || ms <= 0 || ms > int64(100*365*24*time.Hour/time.Millisecond) {
+			return 0, badHeader(when, "it must be a number of milliseconds from now, up to a hundred years")
+		}
+		return catalog.TicksOf(c.began.Add(time.Duration(ms) * time.Millisecond)), nil
+	case "Absolute":
+		at, err := http.ParseTime(text)
+		if err != nil || !at.After(c.began) {
+			return 0, badHeader(when, "it must be a date in the future, as in Mon, 02 Jan 2006 15:04:05 GMT")
+		}
+		return catalog.TicksOf(at), nil
+	}
+	return 0, badHeader(option, "it must be RelativeToNow, Absolute or NeverExpire")
+}

@@ -1,0 +1,98 @@
+package blob
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// patience is how long a client may neither send nor take a byte. Whole
+// requests have no limit: a large blob over a slow line takes its time.
+const patience = time.Minute
+
+// paced is a writer whose client has to keep up.
+type paced struct {
+	http.ResponseWriter
+	rc    *http.ResponseController
+	until time.Time
+	body  *pacedBody // nil: nobody asked for it
+}
+
+func (p *paced) Write(b []byte) (int, error) {
+	p.extend()
+	return p.ResponseWriter.Write(b)
+}
+
+func (p *paced) WriteHeader(status int) {
+	p.extend()
+	p.ResponseWriter.WriteHeader(status)
+}
+
+// extend moves the deadline when half of it has passed, so that it costs
+// nothing for a client that is quick.
+func (p *paced) extend() {
+	now := time.Now()
+	if p.until.Sub(now) < patience/2 {
+		p.until = now.Add(patience)
+		_ = p.rc.SetWriteDeadline(p.until)
+	}
+}
+
+// done passes on what was written and lifts the deadline: the connection may be
+// kept, and others write to it.
+func (p *paced) done() {
+	_ = p.rc.Flush()
+	_ = p.rc.SetWriteDeadline(time.Time{})
+	if p.body != nil && p.body.awaited && !p.body.ended {
+		time.Sleep(farewell)
+	}
+}
+
+// farewell is how long a connection stays open after an answer to half a body.
+// Closed at once, it would be reset, and the client, which still sends, might
+// never see the answer. net/http waits as long by itself, but not for clients
+// that asked whether to continue.
+const farewell = 500 * time.Millisecond
+
+func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// pacedBody is a body whose client has to keep up.
+type pacedBody struct {
+	io.Reader
+	rc    *http.ResponseController
+	until time.Time
+
+	awaited bool // the client asked whether to continue, and was told so
+	ended   bool // all of it was read
+}
+
+// body returns the body of the request, to be read to its end. A client that
+// sends nothing for a while is given up on.
+func (c *call) body() io.Reader {
+	b := &pacedBody{Reader: c.r.Body, rc: http.NewResponseController(c.w)}
+	if p, ok := c.w.(*paced); ok {
+		p.body = b
+	}
+	return b
+}
+
+func (p *pacedBody) Read(b []byte) (int, error) {
+	if now := time.Now(); p.until.Sub(now) < patience/2 {
+		p.until = now.Add(patience)
+		_ = p.rc.SetReadDeadline(p.until)
+	}
+	n, err := p.Reader.Read(b)
+	if errors.Is(err, io.EOF) { // from now on silence is no offence
+		_ = p.rc.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// hurry limits the time for a body that nobody may come to read: net/http reads
+// some of it after the answer, to keep the connection.
+func (p *paced) hurry(r *http.Request) {
+	if r.ContentLength != 0 {
+		_ = p.rc.SetReadDeadline(time.Now().Add(patience))
+	}
+}

@@ -1,0 +1,104 @@
+package blob
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// wire is a connection to the door that is used byte by byte.
+func (d *door) wire() (net.Conn, *bufio.Reader) {
+	d.Helper()
+	conn, err := d.dial(context.Background(), "", "")
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { conn.Close() })
+	return conn, bufio.NewReader(conn)
+}
+
+const slowPut = "PUT /blob/" + testAccount + "/box/slow HTTP/1.1\r\nHost: x\r\nx-ms-blob-type: BlockBlob\r\nContent-Length: 10\r\n\r\n"
+
+// TestSlowSender: a byte now and then is enough, and so is the next request on
+// the same connection long after.
+func TestSlowSender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t)
+		d.ensure("box")
+		conn, in := d.wire()
+		for range 2 {
+			io.WriteString(conn, slowPut)
+			for range 10 {
+				time.Sleep(patience * 2 / 5)
+				io.WriteString(conn, "x")
+			}
+			answer, err := http.ReadResponse(in, nil)
+			if err != nil || answer.StatusCode != http.StatusCreated {
+				t.Fatalf("a slow upload = %v, %v, want 201", answer, err)
+			}
+			answer.Body.Close()
+			time.Sleep(2 * patience)
+		}
+	})
+}
+
+// TestSilentSender: who stops sending is let go, whether the door was about to
+// read or to refuse, and nothing is written.
+func TestSilentSender(t *testing.T) {
+	for name, request := range map[string]string{
+		"an upload":  slowPut + "half",
+		"a refusal":  strings.Replace(slowPut, "BlockBlob", "NoBlob", 1),
+		"a document": strings.Replace(slowPut, "/slow", "?restype=container&comp=acl", 1) + "<Signed",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDoor(t)
+				d.ensure("box")
+				conn, in := d.wire()
+				io.WriteString(conn, request)
+				began := time.Now()
+				answer, err := http.ReadResponse(in, nil)
+				if err == nil {
+					answer.Body.Close()
+					if answer.StatusCode < 400 {
+						t.Errorf("half a request = %d", answer.StatusCode)
+					}
+				}
+				_, _ = io.Copy(io.Discard, in) // until the door hangs up
+				if waited := time.Since(began); waited > 2*patience {
+					t.Errorf("the silent sender was given %v, want about %v", waited, patience)
+				}
+				if d.has("box", "slow") {
+					t.Error("half an upload was written")
+				}
+			})
+		})
+	}
+}
+
+// TestSilentReader: who stops reading is let go.
+func TestSilentReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t)
+		d.ensure("box")
+		d.put("box", "large", strings.Repeat("x", 1<<20))
+		conn, in := d.wire()
+		fmt.Fprintf(conn, "GET /blob/%s/box/large HTTP/1.1\r\nHost: x\r\n\r\n", testAccount)
+		answer, err := http.ReadResponse(in, nil)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("GET = %v, %v", answer, err)
+		}
+		defer answer.Body.Close()
+		time.Sleep(3 * patience)
+		if n, err := io.Copy(io.Discard, answer.Body); err == nil {
+			t.Errorf("a reader that slept got all %d bytes", n)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package blob
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/server/blob/fault"
+)
+
+// refuse answers with an error, the one place that does. What lies underneath a
+// failure of ours goes to the log only.
+func (s *Server) refuse(c *call, err error) {
+	f := c.faultOf(err)
+	if f.Status >= http.StatusInternalServerError && f.Code != fault.NotImplemented {
+		s.logFailure(c, err)
+	}
+	if c.status != 0 {
+		c.abandon()
+	}
+	c.code = f.Code
+	h := c.header()
+	for _, name := range []string{"Content-Md5", "Content-Encoding", "Content-Range", "Content-Disposition"} {
+		h.Del(name) // of a blob that is not sent after all
+	}
+	for name, values := range f.Header {
+		h[name] = values
+	}
+	h.Set("X-Ms-Error-Code", f.Code)
+	if f.Status == http.StatusNotModified {
+		h.Del("Content-Length")
+		c.begin(f.Status)
+		return
+	}
+	body := errorBody(f, c)
+	h.Set("Content-Type", "application/xml")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	c.begin(f.Status)
+	if c.r.Method != http.MethodHead {
+		_, _ = c.w.Write(body) // whoever is gone needs no refusal
+	}
+}
+
+// abandon gives up an answer that has begun, so that half of it does not look
+// whole. That of a part of a batch is still in memory.
+func (c *call) abandon() {
+	if c.outer == nil {
+		panic(http.ErrAbortHandler)
+	}
+	c.w.(*recorder).body.Reset()
+}
+
+// faultOf returns the error as Azure's clients know it.
+func (c *call) faultOf(err error) *fault.Error {
+	var f *fault.Error
+	var refused *catalog.LeaseError
+	switch {
+	case catalog.NotModified(err) && c.reads():
+		f = fault.New(fault.ConditionNotMet)
+		f.Status = http.StatusNotModified
+		return f
+	case errors.As(err, &refused):
+		return fault.New(c.dialect.leaseCode(refused))
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, leasehold.ErrUnavailable):
+		return fault.New(fault.ServerBusy)
+	case errors.Is(err, leasehold.ErrUnknown):
+		return fault.New(fault.OperationTimedOut)
+	}
+	return fault.New(fault.InternalError)
+}
+
+// reads reports whether the request is a read, which is not modified where a
+// write's condition is not met.
+func (c *call) reads() bool {
+	return c.r.Method == http.MethodGet || c.r.Method == http.MethodHead
+}
+
+func (s *Server) logFailure(c *call, err error) {
+	level := slog.LevelError
+	if c.r.Context().Err() != nil {
+		level = slog.LevelDebug // the client left
+	}
+	s.log.LogAttrs(c.r.Context(), level, "blob request failed", c.attrs(slog.String("error", err.Error()))...)
+}
+
+// errorBody is the error as XML. The message ends as Azure's do: some tools
+// look for these lines.
+func errorBody(f *fault.Error, c *call) []byte {
+	type body struct {
+		XMLName struct{} `xml:"Error"`
+		Code    string
+		Message string
+	}
+	message := f.Message + "\nRequestId:" + c.id + "\nTime:" + c.began.UTC().Format(time.RFC3339Nano)
+	data, err := marshalXML(body{Code: f.Code, Message: message})
+	if err != nil {
+		panic(err) // two strings
+	}
+	return data
+}
+
+// The refusals that handlers need most.
+
+// badHeader refuses the value of a header.
+func badHeader(name, why string, args ...any) error {
+	f := fault.New(fault.InvalidHeaderValue)
+	return f.With("The header "+name+" is not valid: "+why+".", args...)
+}
+
+// noHeader refuses a request that lacks a header.
+func noHeader(name string) error {
+	return fault.New(fault.MissingRequiredHeader).With("The header %s is missing.", name)
+}
+
+// badQuery refuses the value of a query parameter.
+func badQuery(name, why string, args ...any) error {
+	return fault.New(fault.InvalidQueryParameterValue).With("The query parameter "+name+" is not valid: "+why+".", args...)
+}

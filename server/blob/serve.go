@@ -1,0 +1,193 @@
+package blob
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/server/blob/fault"
+)
+
+// newest is the version that is answered to whoever names none. Any version is
+// served: what they have in common is all there is.
+const newest = "2026-06-06"
+
+// serve is the one place where requests come in.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, d *dialect) {
+	pace := &paced{ResponseWriter: w, rc: http.NewResponseController(w)}
+	pace.hurry(r)
+	c := &call{w: pace, r: r, dialect: d, id: newGUID(), began: time.Now()}
+	defer s.finish(c)
+	s.setHeaders(c)
+	if err := s.run(c); err != nil {
+		s.refuse(c, err)
+	}
+}
+
+// run finds out what is asked, by whom, and lets the handler answer.
+func (s *Server) run(c *call) error {
+	if err := s.locate(c); err != nil {
+		return err
+	}
+	if c.r.Method == http.MethodOptions {
+		return s.preflight(c)
+	}
+	if err := s.setCORS(c); err != nil {
+		return err
+	}
+	if err := s.find(c); err != nil {
+		return err
+	}
+	if err := s.authorise(c); err != nil {
+		return err
+	}
+	if err := c.checkOffered(); err != nil {
+		return err
+	}
+	return c.op.Handle(s, c)
+}
+
+// locate reads the address.
+func (s *Server) locate(c *call) error {
+	var err error
+	if c.query, err = parseQuery(c.r.URL.RawQuery); err != nil {
+		return err
+	}
+	if err := s.checkHost(c.r.Host); err != nil && !c.dialect.open { // the main port has looked already
+		return err
+	}
+	a, err := s.addressOf(c.r, c.dialect, c.query.Get("restype"))
+	if err != nil {
+		return err
+	}
+	c.ref, c.level, c.secondary = a.Ref, a.level, a.secondary
+	return nil
+}
+
+// find looks the operation up.
+func (s *Server) find(c *call) error {
+	at := place{c.level, strings.ToLower(c.query.Get("restype")), strings.ToLower(c.query.Get("comp"))}
+	var err error
+	if c.op, err = s.routes.find(at, c.r.Method, c.r.Header); err != nil {
+		return err
+	}
+	if c.op.Write && c.secondary {
+		return fault.New(fault.InsufficientAccountPermissions).With("The secondary endpoint is for reading only.")
+	}
+	return c.readSnapshot()
+}
+
+// readSnapshot reads the snapshot that the request is about.
+func (c *call) readSnapshot() error {
+	text := c.query.Get("snapshot")
+	if text == "" || c.level != atBlob {
+		return nil
+	}
+	at, ok := catalog.ParseSnapshot(text)
+	switch {
+	case !ok:
+		return badQuery("snapshot", "it is no snapshot's id, as in 2006-01-02T15:04:05.0000000Z")
+	case !c.op.Snapshot:
+		return badQuery("snapshot", "%s is not for snapshots, which never change", c.op.Name)
+	}
+	c.ref.Snapshot = at
+	return nil
+}
+
+// parseQuery reads a query. What url.ParseQuery would drop is refused.
+func parseQuery(raw string) (url.Values, error) {
+	parsed := url.Values{}
+	for pair := range strings.SplitSeq(raw, "&") {
+		if pair == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		name, bad := url.QueryUnescape(name)
+		value, bad2 := url.QueryUnescape(value)
+		if bad != nil || bad2 != nil {
+			return nil, fault.New(fault.InvalidQueryParameterValue).With("The query has a % that begins no escape.")
+		}
+		name = strings.ToLower(name)
+		parsed[name] = append(parsed[name], value)
+	}
+	return parsed, nil
+}
+
+// setHeaders gives the answer what every answer has.
+func (s *Server) setHeaders(c *call) {
+	h := c.header()
+	h.Set("Server", s.name)
+	h.Set("X-Ms-Request-Id", c.id)
+	h.Set("X-Ms-Version", version(c.r))
+	h.Set("Date", c.began.UTC().Format(http.TimeFormat))
+	h.Set("X-Content-Type-Options", "nosniff")
+	if id := c.r.Header.Get("X-Ms-Client-Request-Id"); id != "" && len(id) <= 1024 && printable(id) {
+		h.Set("X-Ms-Client-Request-Id", id)
+	}
+}
+
+// version returns the version of the protocol that the client speaks.
+func version(r *http.Request) string {
+	if v := r.Header.Get("X-Ms-Version"); v != "" && len(v) <= 32 && printable(v) {
+		return v
+	}
+	return newest
+}
+
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+// finish catches a panic and logs the request: its operation and outcome, and
+// nothing of its address, which may hold a signature.
+func (s *Server) finish(c *call) {
+	if p := recover(); p != nil {
+		s.panicked(c, p)
+	}
+	if s.log.Enabled(c.r.Context(), slog.LevelDebug) {
+		s.log.LogAttrs(c.r.Context(), slog.LevelDebug, "blob request", c.attrs(
+			slog.Int("status", c.status), slog.String("code", c.code), slog.Duration("took", time.Since(c.began)))...)
+	}
+	if p, ok := c.w.(*paced); ok {
+		p.done()
+	}
+}
+
+var errPanicked = errors.New("a panic, logged above")
+
+func (s *Server) panicked(c *call, p any) {
+	if p == http.ErrAbortHandler && c.outer == nil {
+		panic(p)
+	}
+	s.log.LogAttrs(c.r.Context(), slog.LevelError, "panic", c.attrs(
+		slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))...)
+	s.refuse(c, errPanicked)
+}
+
+// attrs says which request a log line is about.
+func (c *call) attrs(more ...slog.Attr) []slog.Attr {
+	name := "none"
+	if c.op != nil {
+		name = c.op.Name
+	}
+	return append([]slog.Attr{
+		slog.String("request_id", c.id), slog.String("operation", name), slog.String("method", c.r.Method),
+		slog.String("account", c.ref.Account), slog.String("container", c.ref.Container),
+		slog.String("remote", c.r.RemoteAddr),
+	}, more...)
+}
+
+// newGUID returns a random one, for what needs a name and is no secret.
+func newGUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,103 @@
+// Package blob is the Azure Blob door: the REST protocol that the official
+// Azure SDKs speak, in front of a catalog of containers and blobs whose leases
+// are ordinary leases of this system.
+//
+// Every operation stands once, in a table (table.go and the tables it joins):
+// its verb, the query that selects it, the permission it needs and its handler.
+// Handlers return an error or have answered; one place (serve.go) lets requests
+// in and logs, one (refuse.go) writes errors.
+//
+// The door has two faces. Handler is Azure's: signatures are checked, answers
+// are Azure's to the letter. Dialect serves the same data to whoever the main
+// port has let in, with the few answers that differ listed in dialect.go.
+//
+// The door promises to its callers:
+//
+//   - What it cannot read exactly it refuses by name, and then nothing happened.
+//   - What it does not offer it says so, with 501 NotImplemented: nothing
+//     pretends to have been done.
+//   - Keys, signatures and lease ids are never logged and never told.
+package blob
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/server/blob/sign"
+)
+
+// Options of a Server. Nil and the zero value are the defaults.
+type Options struct {
+	// Accounts are those that the door serves, with their keys. Default: the
+	// development account that every SDK knows, whose key is no secret.
+	Accounts []sign.Account
+
+	// Hosts, unless there are none, are the only names that Azure's face answers
+	// to, without a port, beside those whose first label is an account. They keep
+	// out web pages whose own name was made to lead to this machine, which a
+	// signature does not where everybody knows the key. Default: any name.
+	Hosts []string
+
+	// Logger hears of requests (Debug) and of failures (Error). Default: nobody
+	// does.
+	Logger *slog.Logger
+
+	// Version is what the Server header tells beside the name. Default: nothing.
+	Version string
+}
+
+// Server serves one catalog. Make it with New.
+type Server struct {
+	catalog  *catalog.Catalog
+	hosts    []string // in lower case; none: any
+	log      *slog.Logger
+	name     string // of the Server header
+	accounts *sign.Accounts
+	routes   routes
+	settings sync.Mutex // held by whoever changes service properties
+}
+
+// New builds the door. The catalog is open; the caller closes it after the last
+// request. It panics if the accounts are none that sign.NewAccounts takes.
+func New(c *catalog.Catalog, o *Options) *Server {
+	if o == nil {
+		o = &Options{}
+	}
+	s := &Server{catalog: c, log: o.Logger, name: "Leasehold", routes: newRoutes(operations())}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	for _, host := range o.Hosts {
+		s.hosts = append(s.hosts, strings.ToLower(host))
+	}
+	if o.Version != "" {
+		s.name += "/" + o.Version
+	}
+	list := o.Accounts
+	if list == nil {
+		list = []sign.Account{sign.Development()}
+	}
+	accounts, err := sign.NewAccounts(list...)
+	if err != nil {
+		panic("blob: " + err.Error())
+	}
+	s.accounts = accounts
+	return s
+}
+
+// Handler returns Azure's face: path style, product style where the first label
+// of Host is an account, and -secondary of both. Every request shows an account
+// key's signature or a shared access signature, unless a container is public.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, azure) })
+}
+
+// Dialect returns the face for the main port, below /blob/, without signatures:
+// it believes the caller that the request's context carries (auth.From), who
+// reads as a reader and writes as a holder.
+func (s *Server) Dialect() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, localZure) })
+}

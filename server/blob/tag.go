@@ -1,0 +1,135 @@
+package blob
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/server/blob/fault"
+)
+
+// Azure's limits on the tags of a blob.
+const (
+	maxTags     = 10
+	maxTagKey   = 128
+	maxTagValue = 256
+)
+
+// tagText is what keys and values are made of.
+var tagText = regexp.MustCompile(`^[A-Za-z0-9 +\-./:=_]*$`)
+
+func addTag(tags map[string]string, key, value string) error {
+	switch {
+	case key == "":
+		return fault.New(fault.EmptyTagName)
+	case len(key) > maxTagKey || len(value) > maxTagValue || !tagText.MatchString(key) || !tagText.MatchString(value):
+		return fault.New(fault.InvalidTag).With("The tag %.40q is not valid: a key has up to %d and a value up to %d letters, digits, spaces and + - . / : = _.", key, maxTagKey, maxTagValue)
+	case len(tags) == maxTags:
+		return fault.New(fault.TagsTooLarge).With("A blob has %d tags at most.", maxTags)
+	}
+	if _, twice := tags[key]; twice {
+		return fault.New(fault.DuplicateTagNames)
+	}
+	tags[key] = value
+	return nil
+}
+
+// tagsHeader reads x-ms-tags, which has the form of a query; nil if it is not
+// there.
+func (c *call) tagsHeader() (map[string]string, error) {
+	const name = "x-ms-tags"
+	text := c.r.Header.Get(name)
+	if text == "" {
+		return nil, nil
+	}
+	if !c.may("t") {
+		return nil, fault.New(fault.AuthorizationPermissionMismatch).With("Setting tags takes the permission t.")
+	}
+	tags := map[string]string{}
+	for pair := range strings.SplitSeq(text, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		key, bad := url.QueryUnescape(key)
+		value, bad2 := url.QueryUnescape(value)
+		if bad != nil || bad2 != nil {
+			return nil, badHeader(name, "it must be key=value&key=value, escaped as in a query")
+		}
+		if err := addTag(tags, key, value); err != nil {
+			return nil, err
+		}
+	}
+	return tags, nil
+}
+
+type tagXML struct{ Key, Value string }
+
+type tagsXML struct {
+	XMLName struct{} `xml:"Tags"`
+	Set     struct {
+		Tags []tagXML `xml:"Tag"`
+	} `xml:"TagSet"`
+}
+
+func (s *Server) blobTags(c *call) error {
+	access, err := c.tagAccess()
+	if err != nil {
+		return err
+	}
+	found, err := s.catalog.Head(c.r.Context(), c.ref, access)
+	if err != nil {
+		return err
+	}
+	return c.answerXML(http.StatusOK, tagsOf(found.Tags))
+}
+
+// tagAccess is access with the names that the conditions on a blob have where
+// plain ones would be about its tags.
+func (c *call) tagAccess() (catalog.Access, error) {
+	access, err := c.access()
+	if err != nil {
+		return access, err
+	}
+	ofBlob, err := c.conditionsOf("x-ms-blob-")
+	if ofBlob != (catalog.Conditions{}) {
+		ofBlob.Tags = access.If.Tags
+		access.If = ofBlob
+	}
+	return access, err
+}
+
+func (s *Server) setBlobTags(c *call) error {
+	access, err := c.tagAccess()
+	if err != nil {
+		return err
+	}
+	var document tagsXML
+	if err := c.readSummed(&document, maxXML); err != nil {
+		return err
+	}
+	tags := map[string]string{}
+	for _, t := range document.Set.Tags {
+		if err := addTag(tags, t.Key, t.Value); err != nil {
+			return err
+		}
+	}
+	_, err = s.catalog.Modify(c.r.Context(), c.ref, access, false, func(i *catalog.Item) error {
+		i.Tags = tags
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusNoContent)
+}
+
+// tagsOf are tags as a document, sorted by key.
+func tagsOf(tags map[string]string) tagsXML {
+	var x tagsXML
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		x.Set.Tags = append(x.Set.Tags, tagXML{key, tags[key]})
+	}
+	return x
+}
