@@ -104,7 +104,7 @@ func withCatalog(ctx context.Context, data string, use func(*catalog.Catalog) er
 		return err
 	}
 	r.later(engine.Close)
-	c, err := openCatalog(ctx, engine, data, nil, nil, r)
+	c, err := openCatalog(ctx, engine, data, nil, &catalog.Options{Idle: true}, r)
 	if err != nil {
 		return err
 	}

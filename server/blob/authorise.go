@@ -40,6 +40,10 @@ func (c *call) allowCaller() error {
 	switch {
 	case who.Name == "":
 		return unauthenticated()
+	case c.op.Operate && !who.Has(auth.RoleOperator):
+		return fault.New(fault.AuthorizationFailure).With("This takes a token with the role operator.")
+	case c.op.Operate:
+		return nil
 	case c.op.Write && !who.MayAct(c.ref.Holder(), c.ref.Resource()):
 		return fault.New(fault.AuthorizationFailure).With("Writing takes a token with the role holder, for this holder and resource.")
 	case !c.op.Write && !who.Has(auth.RoleReader):

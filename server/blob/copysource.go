@@ -124,8 +124,9 @@ func (s *Server) mayRead(c *call, from catalog.Ref, query url.Values) error {
 // readSource is what a copy does with its source.
 var readSource = &operation{Need: sign.Need{Permissions: "r", ResourceType: resourceTypes[atBlob]}, Public: publicBlob}
 
-// byKey reports whether the account's key let the request in.
-func (c *call) byKey() bool { return c.sas == nil && c.r.Header.Get("Authorization") != "" }
+// byKey reports whether the account's key let the request in: what comes with
+// that header is judged by it alone.
+func (c *call) byKey() bool { return c.r.Header.Get("Authorization") != "" }
 
 // unverified is how the refusal of a source is told, with the status that
 // reading it would have been answered with.

@@ -1,9 +1,11 @@
 package blob
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,54 +15,75 @@ import (
 
 // The tests of this file are about what another emulator gets wrong.
 
-// TestEmulatorDeviationSnapshotIDs: 5,000 snapshots of one blob at once have
-// 5,000 ids, and one that was begun after another was answered has a larger one.
-// A list of them in small pages has each once, in order.
+// TestEmulatorDeviationSnapshotIDs: 5,000 snapshots of one blob, by 500 at once,
+// have 5,000 ids, and one that was begun after another was answered has a larger one.
+// A list of them in small pages has each once, in order. In the bubble it all
+// happens within one tick of the clock, which therefore cannot help.
 func TestEmulatorDeviationSnapshotIDs(t *testing.T) {
 	t.Parallel()
-	const n = 5000
-	d := newDesk(t)
-	d.upload("b", "x", nil)
-	type snapshot struct {
-		id           string
-		began, ended time.Time
-	}
-	taken := make([]snapshot, n)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.upload("b", "x", nil)
+		taken := takeSnapshots(d, 500, 10)
+		want := []string{}
+		for _, s := range taken {
+			want = append(want, "b@"+s.id)
+		}
+		slices.Sort(want)
+		if different := len(slices.Compact(slices.Clone(want))); different != len(taken) {
+			t.Fatalf("%d snapshots have %d ids", len(taken), different)
+		}
+		checkIncreasing(t, taken)
+		wantSame(t, "listed in sevens", d.listed(7, container.ListBlobsFlatOptions{}), append(want, "b"))
+	})
+}
+
+// taken is a snapshot that somebody took. Moments are counted.
+type taken struct {
+	id           string
+	began, ended int64
+}
+
+// takeSnapshots lets many take a few each.
+func takeSnapshots(d desk, many, few int) []taken {
+	d.Helper()
+	all := make([]taken, many*few)
 	blob := d.blob("b")
+	var moment atomic.Int64
 	var group sync.WaitGroup
-	for i := range taken {
+	for own := range slices.Chunk(all, few) {
 		group.Go(func() {
-			taken[i].began = time.Now()
-			r, err := blob.CreateSnapshot(t.Context(), nil)
-			taken[i].ended = time.Now()
-			if err != nil {
-				t.Errorf("CreateSnapshot = %v", err)
+			for i := range own {
+				own[i].began = moment.Add(1)
+				r, err := blob.CreateSnapshot(d.Context(), nil)
+				own[i].ended = moment.Add(1)
+				if err != nil {
+					d.Errorf("CreateSnapshot = %v", err)
+				}
+				own[i].id = value(r.Snapshot)
 			}
-			taken[i].id = value(r.Snapshot)
 		})
 	}
 	group.Wait()
-	want := []string{}
-	for _, s := range taken {
-		want = append(want, "b@"+s.id)
-	}
-	slices.Sort(want)
-	if different := len(slices.Compact(slices.Clone(want))); different != n {
-		t.Fatalf("%d snapshots have %d ids", n, different)
-	}
-	byEnd, byBegin := slices.Clone(taken), slices.Clone(taken)
-	slices.SortFunc(byEnd, func(a, b snapshot) int { return a.ended.Compare(b.ended) })
-	slices.SortFunc(byBegin, func(a, b snapshot) int { return a.began.Compare(b.began) })
+	return all
+}
+
+// checkIncreasing compares each with the largest of those that were answered
+// before it began.
+func checkIncreasing(t *testing.T, all []taken) {
+	t.Helper()
+	byEnd, byBegin := slices.Clone(all), slices.Clone(all)
+	slices.SortFunc(byEnd, func(a, b taken) int { return cmp.Compare(a.ended, b.ended) })
+	slices.SortFunc(byBegin, func(a, b taken) int { return cmp.Compare(a.began, b.began) })
 	largest, next := "", 0
 	for _, s := range byBegin {
-		for ; next < n && byEnd[next].ended.Before(s.began); next++ {
+		for ; next < len(byEnd) && byEnd[next].ended < s.began; next++ {
 			largest = max(largest, byEnd[next].id)
 		}
 		if s.id <= largest {
 			t.Errorf("%s was taken after %s was answered", s.id, largest)
 		}
 	}
-	wantSame(t, "listed in sevens", d.listed(7, container.ListBlobsFlatOptions{}), append(want, "b"))
 }
 
 // TestEmulatorDeviationForeignRenewal: an id that never held the lease does not

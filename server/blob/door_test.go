@@ -48,7 +48,7 @@ type door struct {
 	dir     string       // of the data
 	client  *http.Client // raw requests go here
 	dial    func(ctx context.Context, _, _ string) (net.Conn, error)
-	caller  auth.Caller  // on the main port
+	caller  auth.Caller // on the main port
 	log     *lockedBuffer
 }
 

@@ -12,7 +12,7 @@ import (
 // access reads what the request shows to get at a thing: its lease id and its
 // conditional headers.
 func (c *call) access() (catalog.Access, error) {
-	id, err := c.leaseID("x-ms-lease-id")
+	id, err := c.leaseID("X-Ms-Lease-Id")
 	if err != nil {
 		return catalog.Access{}, err
 	}
@@ -41,31 +41,45 @@ func (c *call) caller() string {
 	return ""
 }
 
+// conditionNames are the names of one set of conditional headers, as net/http
+// spells them: every request looks for all of them, and to respell a name costs
+// more than to look.
+type conditionNames struct{ match, noneMatch, modified, unmodified, tags string }
+
+var (
+	plainConditions  = conditionNames{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "X-Ms-If-Tags"}
+	sourceConditions = conditionNames{"X-Ms-Source-If-Match", "X-Ms-Source-If-None-Match",
+		"X-Ms-Source-If-Modified-Since", "X-Ms-Source-If-Unmodified-Since", "X-Ms-Source-If-Tags"}
+	blobConditions = conditionNames{"X-Ms-Blob-If-Match", "X-Ms-Blob-If-None-Match",
+		"X-Ms-Blob-If-Modified-Since", "X-Ms-Blob-If-Unmodified-Since", "X-Ms-Blob-If-Tags"}
+)
+
 // conditions reads the conditional headers.
-func (c *call) conditions() (catalog.Conditions, error) { return c.conditionsOf("") }
+func (c *call) conditions() (catalog.Conditions, error) {
+	var r headerReader
+	h := c.r.Header
+	k := r.conditions(h, plainConditions)
+	k.SequenceLE = r.number(h, "X-Ms-If-Sequence-Number-Le")
+	k.SequenceLT = r.number(h, "X-Ms-If-Sequence-Number-Lt")
+	k.SequenceEQ = r.number(h, "X-Ms-If-Sequence-Number-Eq")
+	k.MaxSize = r.number(h, "X-Ms-Blob-Condition-Maxsize")
+	k.AppendPosition = r.number(h, "X-Ms-Blob-Condition-Appendpos")
+	return k, r.err
+}
 
 // sourceConditions reads the conditional headers that are about the source of
 // a copy.
-func (c *call) sourceConditions() (catalog.Conditions, error) { return c.conditionsOf("x-ms-source-") }
-
-func (c *call) conditionsOf(prefix string) (catalog.Conditions, error) {
-	h := c.r.Header
-	tags := prefix + "if-tags"
-	if prefix == "" {
-		tags = "x-ms-if-tags"
-	}
-	k := catalog.Conditions{Match: h.Get(prefix + "If-Match"), NoneMatch: h.Get(prefix + "If-None-Match"), Tags: h.Get(tags)}
+func (c *call) sourceConditions() (catalog.Conditions, error) {
 	var r headerReader
-	k.ModifiedSince = r.time(h, prefix+"If-Modified-Since")
-	k.UnmodifiedSince = r.time(h, prefix+"If-Unmodified-Since")
-	if prefix == "" {
-		k.SequenceLE = r.number(h, "x-ms-if-sequence-number-le")
-		k.SequenceLT = r.number(h, "x-ms-if-sequence-number-lt")
-		k.SequenceEQ = r.number(h, "x-ms-if-sequence-number-eq")
-		k.MaxSize = r.number(h, "x-ms-blob-condition-maxsize")
-		k.AppendPosition = r.number(h, "x-ms-blob-condition-appendpos")
-	}
+	k := r.conditions(c.r.Header, sourceConditions)
 	return k, r.err
+}
+
+func (r *headerReader) conditions(h http.Header, n conditionNames) catalog.Conditions {
+	return catalog.Conditions{
+		Match: h.Get(n.match), NoneMatch: h.Get(n.noneMatch), Tags: h.Get(n.tags),
+		ModifiedSince: r.time(h, n.modified), UnmodifiedSince: r.time(h, n.unmodified),
+	}
 }
 
 // headerReader reads headers and keeps the first thing that is wrong with them.

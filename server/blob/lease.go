@@ -71,14 +71,14 @@ func (c *call) leaseRequest() (r catalog.LeaseRequest, err error) {
 	switch r.Action {
 	case catalog.Acquire:
 		if r.Duration, err = c.leaseDuration(); err == nil {
-			r.Proposed, err = c.leaseID("x-ms-proposed-lease-id")
+			r.Proposed, err = c.leaseID("X-Ms-Proposed-Lease-Id")
 		}
 	case catalog.Change:
-		if r.Proposed, err = c.mustHaveID("x-ms-proposed-lease-id"); err == nil {
-			r.ID, err = c.mustHaveID("x-ms-lease-id")
+		if r.Proposed, err = c.mustHaveID("X-Ms-Proposed-Lease-Id"); err == nil {
+			r.ID, err = c.mustHaveID("X-Ms-Lease-Id")
 		}
 	case catalog.Renew, catalog.Release:
-		r.ID, err = c.mustHaveID("x-ms-lease-id")
+		r.ID, err = c.mustHaveID("X-Ms-Lease-Id")
 	case catalog.Break:
 		r.Period, err = c.breakPeriod()
 	}
@@ -99,7 +99,7 @@ const (
 )
 
 func (c *call) leaseDuration() (time.Duration, error) {
-	const name = "x-ms-lease-duration"
+	const name = "X-Ms-Lease-Duration"
 	text := c.r.Header.Get(name)
 	if text == "" {
 		return 0, noHeader(name)
@@ -115,7 +115,7 @@ func (c *call) leaseDuration() (time.Duration, error) {
 }
 
 func (c *call) breakPeriod() (*time.Duration, error) {
-	const name = "x-ms-lease-break-period"
+	const name = "X-Ms-Lease-Break-Period"
 	text := c.r.Header.Get(name)
 	if text == "" {
 		return nil, nil

@@ -53,6 +53,9 @@ type operation struct {
 	// Batch: it may be a part of a batch.
 	Batch bool
 
+	// Operate: the main port's callers need to be operators.
+	Operate bool
+
 	// Need is what a shared access signature must grant. Its ResourceType is
 	// that of the Level unless it says otherwise.
 	Need sign.Need
@@ -91,6 +94,7 @@ func newRoutes(table []operation) routes {
 	found := routes{}
 	for i := range table {
 		o := &table[i]
+		o.Header = http.CanonicalHeaderKey(o.Header) // once, not for every request
 		at := place{o.Level, o.Restype, o.Comp}
 		if o.Need.ResourceType == 0 {
 			o.Need.ResourceType = resourceTypes[o.Level]

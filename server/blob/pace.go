@@ -44,7 +44,7 @@ func (p *paced) extend() {
 func (p *paced) done() {
 	_ = p.rc.Flush()
 	_ = p.rc.SetWriteDeadline(time.Time{})
-	if p.body != nil && p.body.awaited && !p.body.ended {
+	if p.body.cutShort() {
 		time.Sleep(farewell)
 	}
 }
@@ -63,14 +63,14 @@ type pacedBody struct {
 	rc    *http.ResponseController
 	until time.Time
 
-	awaited bool // the client asked whether to continue, and was told so
+	offered bool // the client waits to be told that it may send
 	ended   bool // all of it was read
 }
 
 // body returns the body of the request, to be read to its end. A client that
 // sends nothing for a while is given up on.
 func (c *call) body() io.Reader {
-	b := &pacedBody{Reader: c.r.Body, rc: http.NewResponseController(c.w)}
+	b := &pacedBody{Reader: c.r.Body, rc: http.NewResponseController(c.w), offered: c.r.Header.Get("Expect") != ""}
 	if p, ok := c.w.(*paced); ok {
 		p.body = b
 	}
@@ -84,10 +84,14 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 	}
 	n, err := p.Reader.Read(b)
 	if errors.Is(err, io.EOF) { // from now on silence is no offence
+		p.ended = true
 		_ = p.rc.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
+
+// cutShort reports whether the client was told to send, and not heard out.
+func (p *pacedBody) cutShort() bool { return p != nil && p.offered && !p.until.IsZero() && !p.ended }
 
 // hurry limits the time for a body that nobody may come to read: net/http reads
 // some of it after the answer, to keep the connection.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -110,12 +111,20 @@ func errorBody(f *fault.Error, c *call) []byte {
 // badHeader refuses the value of a header.
 func badHeader(name, why string, args ...any) error {
 	f := fault.New(fault.InvalidHeaderValue)
-	return f.With("The header "+name+" is not valid: "+why+".", args...)
+	return f.With("The header "+asDocumented(name)+" is not valid: "+why+".", args...)
 }
 
 // noHeader refuses a request that lacks a header.
 func noHeader(name string) error {
-	return fault.New(fault.MissingRequiredHeader).With("The header %s is missing.", name)
+	return fault.New(fault.MissingRequiredHeader).With("The header %s is missing.", asDocumented(name))
+}
+
+// asDocumented spells a header as Azure's pages do.
+func asDocumented(name string) string {
+	if strings.HasPrefix(name, "X-Ms-") {
+		return strings.ToLower(name)
+	}
+	return name
 }
 
 // badQuery refuses the value of a query parameter.

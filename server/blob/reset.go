@@ -4,7 +4,7 @@ import "net/http"
 
 // resetOperations are ours, not Azure's.
 var resetOperations = []operation{
-	{Name: "Reset Account", Level: atService, Method: "DELETE", Restype: "service", Comp: "reset", Write: true,
+	{Name: "Reset Account", Level: atService, Method: "DELETE", Restype: "service", Comp: "reset", Write: true, Operate: true,
 		Need: byKeyOnly, Handle: (*Server).reset},
 }
 

@@ -92,12 +92,13 @@ func (c *call) tagAccess() (catalog.Access, error) {
 	if err != nil {
 		return access, err
 	}
-	ofBlob, err := c.conditionsOf("x-ms-blob-")
+	var r headerReader
+	ofBlob := r.conditions(c.r.Header, blobConditions)
 	if ofBlob != (catalog.Conditions{}) {
 		ofBlob.Tags = access.If.Tags
 		access.If = ofBlob
 	}
-	return access, err
+	return access, r.err
 }
 
 func (s *Server) setBlobTags(c *call) error {

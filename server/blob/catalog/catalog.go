@@ -28,6 +28,10 @@ type Options struct {
 	// SnapshotTTL is how long a new snapshot stays. Default: for ever.
 	SnapshotTTL time.Duration
 
+	// Idle: nothing runs in the background, so that what is there can be looked
+	// at as it is. Default: leftovers are collected and snapshots expire.
+	Idle bool
+
 	// Logger hears of trouble in the background. Default: nobody does.
 	Logger *slog.Logger
 }
@@ -43,6 +47,7 @@ type Catalog struct {
 	containerLocks locks // by account and container; first
 	blobLocks      locks // by account, container and blob; second
 	containers     containerCache
+	items          itemCache
 	manifests      atomic.Int64 // the last one given out
 	pins           pins
 	blockCounts    blockCounts
@@ -71,8 +76,10 @@ func Open(ctx context.Context, engine seam.Engine, bytes *content.Store, o *Opti
 		return nil, err
 	}
 	background, cancel := context.WithCancel(context.Background())
-	c.stop = cancel
-	c.wake = c.collectInBackground(background)
+	c.stop, c.wake = cancel, func() {}
+	if !c.o.Idle {
+		c.wake = c.collectInBackground(background)
+	}
 	return c, nil
 }
 

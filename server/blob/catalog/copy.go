@@ -55,7 +55,7 @@ func (c *Catalog) Copy(ctx context.Context, ref Ref, r CopyRequest, a Access) (*
 	if made.manifest, err = c.manifestFor(ctx, source); err != nil {
 		return nil, err
 	}
-	statements := append(dropBlocks(row.id, ref.Blob), source.share(made.manifest, r.AsBlock)...)
+	statements := append(e.dropBlocks(), source.share(made.manifest, r.AsBlock)...)
 	if err := e.replace(ctx, a, made, e.refuseCopy(source, r), statements...); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (c *Catalog) lockBoth(to, from Ref) (unlock func()) {
 	}
 	for _, path := range ordered(to.path(), from.path()) {
 		if path == to.path() {
-			unlocks = append(unlocks, c.blobLocks.lock(path))
+			unlocks = append(unlocks, c.lockBlob(path))
 		} else {
 			unlocks = append(unlocks, c.blobLocks.share(path))
 		}

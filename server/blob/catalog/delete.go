@@ -106,7 +106,7 @@ func (e *edit) hasSnapshots(ctx context.Context) (bool, error) {
 // dropBase deletes the blob with its blocks and tags.
 func (e *edit) dropBase() []seam.Statement {
 	id := e.container.id
-	statements := append(dropBlocks(id, e.ref.Blob), e.item.remove(id), untag(id, e.ref.Blob))
+	statements := append(e.dropBlocks(), e.item.remove(id), untag(id, e.ref.Blob))
 	return append(statements, e.item.drop(id)...)
 }
 

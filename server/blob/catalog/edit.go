@@ -35,14 +35,32 @@ func (c *Catalog) shared(ctx context.Context, ref Ref, use func(subject) error) 
 		return use(subject{container: row, ticks: row.Ticks})
 	}
 	defer c.blobLocks.share(ref.path())()
-	item, err := c.item(ctx, row, ref)
-	switch {
-	case err != nil:
+	item, err := c.committed(ctx, row, ref)
+	if err != nil {
 		return err
-	case item == nil || !item.Committed:
-		return fault.New(fault.BlobNotFound)
 	}
 	return use(subject{container: row, item: item, ticks: item.Ticks})
+}
+
+// committed returns a blob or snapshot that exists, for the caller to keep; the
+// blob's lock is held.
+func (c *Catalog) committed(ctx context.Context, container *Container, ref Ref) (*Item, error) {
+	path := ref.path()
+	if known := c.items.get(path, container.id); known != nil && !ref.IsSnapshot() {
+		own := *known
+		return &own, nil
+	}
+	item, err := c.item(ctx, container, ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case item == nil || !item.Committed:
+		return nil, fault.New(fault.BlobNotFound)
+	case !ref.IsSnapshot():
+		own := *item
+		c.items.put(path, container.id, &own)
+	}
+	return item, nil
 }
 
 // edit is one change to a blob under way. Its lock is held.
@@ -56,7 +74,7 @@ type edit struct {
 // edit calls change while nobody else reads or changes the blob or its
 // snapshots.
 func (c *Catalog) edit(ctx context.Context, ref Ref, change func(*edit) error) error {
-	return c.enter(ctx, ref, c.blobLocks.lock, change)
+	return c.enter(ctx, ref, c.lockBlob, change)
 }
 
 // join calls add while others may read the blob and add to it too, but nobody

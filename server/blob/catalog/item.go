@@ -83,6 +83,7 @@ type Item struct {
 	Lease LeaseView // of a base blob
 
 	manifest int64
+	staged   bool // there are uncommitted blocks of that name
 }
 
 // ETag returns the item's ETag with its quotes.

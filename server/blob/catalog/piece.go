@@ -18,8 +18,11 @@ type piece struct {
 // insertPieces writes the pieces of a new manifest. However many they are, it
 // is one statement.
 func insertPieces(manifest int64, pieces []piece) []seam.Statement {
-	if len(pieces) == 0 {
+	switch len(pieces) {
+	case 0:
 		return nil
+	case 1:
+		return []seam.Statement{insertPiece(manifest, pieces[0])}
 	}
 	rows := make([][5]any, len(pieces))
 	for i, p := range pieces {
@@ -31,6 +34,16 @@ func insertPieces(manifest int64, pieces []piece) []seam.Statement {
 	const sql = `INSERT INTO blob_pieces (manifest, start, size, chunk, at, block)
 		SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)`
 	return []seam.Statement{do(sql, manifest, encodeText(rows))}
+}
+
+// insertPiece is insertPieces for the most frequent case.
+func insertPiece(manifest int64, p piece) seam.Statement {
+	var block any
+	if p.block != "" {
+		block = p.block
+	}
+	return do(`INSERT INTO blob_pieces (manifest, start, size, chunk, at, block) VALUES (?, ?, ?, ?, ?, ?)`,
+		manifest, p.start, p.size, p.chunk, p.at, block)
 }
 
 // countRefs changes the number of references to chunks by so much each.
@@ -57,6 +70,14 @@ func dropBlocks(container int64, name string) []seam.Statement {
 			WHERE id = gone.chunk`, container, name),
 		do(`DELETE FROM blob_blocks WHERE container = ? AND name = ?`, container, name),
 	}
+}
+
+// dropBlocks lets go of the blob's uncommitted blocks, if there are any.
+func (e *edit) dropBlocks() []seam.Statement {
+	if e.item == nil || !e.item.staged { // staging the first one makes an item
+		return nil
+	}
+	return dropBlocks(e.container.id, e.ref.Blob)
 }
 
 // stretch is a piece with its chunk.

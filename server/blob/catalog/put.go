@@ -20,7 +20,7 @@ func (c *Catalog) PutBlob(ctx context.Context, ref Ref, n New, u *Upload, a Acce
 		}
 		made = e.make(Block, n)
 		made.Size = u.Size
-		statements := dropBlocks(e.container.id, ref.Blob)
+		statements := e.dropBlocks()
 		if u.Size > 0 {
 			made.manifest = c.nextManifest()
 			statements = append(statements, u.keep(1))
@@ -41,7 +41,7 @@ func (c *Catalog) PutEmpty(ctx context.Context, ref Ref, kind Kind, size, sequen
 	err := c.write(ctx, ref, func(e *edit) error {
 		made = e.make(kind, n)
 		made.Size, made.Sequence = size, sequence
-		return e.replace(ctx, a, made, checkEmpty(kind, size, sequence), dropBlocks(e.container.id, ref.Blob)...)
+		return e.replace(ctx, a, made, checkEmpty(kind, size, sequence), e.dropBlocks()...)
 	})
 	if err != nil {
 		return nil, err

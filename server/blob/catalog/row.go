@@ -30,9 +30,12 @@ func scanItem(container Ref, r seam.Columns) (*Item, error) {
 func (c *Catalog) item(ctx context.Context, container *Container, ref Ref) (*Item, error) {
 	var i *Item
 	var bad error
-	const sql = `SELECT ` + itemColumns + ` FROM blob_items WHERE container = ? AND name = ? AND snapshot = ?`
+	const sql = `SELECT ` + itemColumns + `, EXISTS (SELECT 1 FROM blob_blocks WHERE container = ?1 AND name = ?2)
+		FROM blob_items WHERE container = ?1 AND name = ?2 AND snapshot = ?3`
 	_, err := c.one(ctx, sql, []any{container.id, ref.Blob, int64(ref.snapshot())}, func(r seam.Columns) {
-		i, bad = scanItem(ref, r)
+		if i, bad = scanItem(ref, r); bad == nil {
+			i.staged = r.Int64(10) != 0
+		}
 	})
 	return i, errors.Join(err, bad)
 }

@@ -76,8 +76,10 @@ func (c *Catalog) Receive(ctx context.Context, ref Ref, a Access, body io.Reader
 	if size > limit {
 		return nil, tooLarge(limit)
 	}
-	if err := c.foresee(ctx, ref, a); err != nil {
-		return nil, err
+	if size < 0 || size > content.InlineLimit { // less is taken in sooner than looked up
+		if err := c.foresee(ctx, ref, a); err != nil {
+			return nil, err
+		}
 	}
 	chunk, sums, err := c.content.Write(&cancelled{ctx, body}, size, limit)
 	if err != nil {

@@ -71,14 +71,14 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// What would be refused anyhow is refused before a byte is read.
+// What would be refused anyhow is refused before a byte of much is read.
 func TestReceiveLooksAhead(t *testing.T) {
 	h, ref := desk(t)
 	container := catalog.Ref{Account: ref.Account, Container: ref.Container}
 	h.put(container, ref.Blob, "x")
 	unread := iotest.ErrReader(errors.New("it was read"))
 	receive := func(ref catalog.Ref, a catalog.Access) error {
-		_, err := h.Receive(t.Context(), ref, a, unread, 10, 10)
+		_, err := h.Receive(t.Context(), ref, a, unread, content.InlineLimit+1, 1<<30)
 		return err
 	}
 	wantFault(t, "Receive for no container", receive(catalog.Ref{Account: "acct", Container: "none", Blob: "b"}, catalog.Access{}), fault.ContainerNotFound)
