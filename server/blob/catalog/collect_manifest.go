@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	droppedBite = 256  // how many manifests are looked at together
+	droppedBite = 1000 // how many manifests are looked at together
 	pieceBite   = 2000 // how many pieces are deleted in one commit
 )
 
@@ -59,23 +59,41 @@ func (c *Catalog) droppedAfter(ctx context.Context, after int64) ([]dropped, err
 // went, so pins are asked now, after the items.
 func (c *Catalog) planCollection(found []dropped, after int64) (statements []seam.Statement, next int64) {
 	left := int64(pieceBite)
+	var whole []int64
 	for _, d := range found {
 		switch {
 		case d.used:
 			statements = append(statements, d.reprieve())
 		case c.pins.want(d.manifest):
 			// its last reader wakes the collector
-		case d.pieces > left && left < pieceBite:
-			return statements, after
+		case d.pieces <= left:
+			whole = append(whole, d.manifest)
+			left -= d.pieces
+		case left < pieceBite:
+			return append(statements, removeAll(whole)...), after
 		default:
-			statements = append(statements, d.remove()...)
-			if left -= d.pieces; left < 0 {
-				return statements, after
-			}
+			return append(append(statements, removeAll(whole)...), d.removeSome()...), after
 		}
 		after = d.manifest
 	}
-	return statements, after
+	return append(statements, removeAll(whole)...), after
+}
+
+// removeAll deletes manifests with all their pieces and references. It takes
+// three statements however many they are: most are of one piece, and were let go
+// of by blobs that are written again and again. To do it twice does no harm.
+func removeAll(manifests []int64) []seam.Statement {
+	if len(manifests) == 0 {
+		return nil
+	}
+	list := encodeText(manifests)
+	return []seam.Statement{
+		do(`UPDATE blob_chunks SET refs = refs - gone.n
+			FROM (SELECT chunk, count(*) AS n FROM blob_pieces WHERE manifest IN (SELECT value FROM json_each(?)) GROUP BY chunk) AS gone
+			WHERE id = gone.chunk`, list),
+		do(`DELETE FROM blob_pieces WHERE manifest IN (SELECT value FROM json_each(?))`, list),
+		do(`DELETE FROM blob_dropped WHERE manifest IN (SELECT value FROM json_each(?))`, list),
+	}
 }
 
 // reprieve strikes the manifest off the list, if an item still has it when this
@@ -85,9 +103,9 @@ func (d dropped) reprieve() seam.Statement {
 		AND EXISTS (SELECT 1 FROM blob_items WHERE container = ?2 AND name = ?3 AND manifest = ?1)`, d.manifest, d.container, d.name)
 }
 
-// remove deletes up to pieceBite pieces with their references, and the manifest
-// from the list after the last. To do it twice does no harm.
-func (d dropped) remove() []seam.Statement {
+// removeSome deletes up to pieceBite pieces of a large manifest with their
+// references, and the manifest from the list after the last.
+func (d dropped) removeSome() []seam.Statement {
 	bite := int64(pieceBite)
 	return []seam.Statement{
 		do(`UPDATE blob_chunks SET refs = refs - gone.n
