@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// fresh is how long an unused connection is trusted: a server may close it after
+// 5 s, just when the next request is on its way.
+const fresh = 2 * time.Second
+
 // patience is how long a server may take for one answer.
 const patience = 30 * time.Second
 
@@ -26,8 +30,9 @@ func newTransport(address string) *transport {
 
 type connection struct {
 	net.Conn
-	in  *bufio.Reader
-	out *bufio.Writer
+	in   *bufio.Reader
+	out  *bufio.Writer
+	used time.Time // when it was last needed
 }
 
 // Do is what the SDK asks of a transport.
@@ -51,16 +56,22 @@ func (t *transport) Do(r *http.Request) (*http.Response, error) {
 }
 
 func (t *transport) take(ctx context.Context) (*connection, error) {
-	select {
-	case c := <-t.idle:
-		return c, nil
-	default:
+	for more := true; more; {
+		select {
+		case c := <-t.idle:
+			if time.Since(c.used) < fresh {
+				return c, nil
+			}
+			c.Close()
+		default:
+			more = false
+		}
 	}
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", t.address)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{c, bufio.NewReader(c), bufio.NewWriter(c)}, nil
+	return &connection{Conn: c, in: bufio.NewReader(c), out: bufio.NewWriter(c)}, nil
 }
 
 func (c *connection) exchange(r *http.Request) (*http.Response, error) {
@@ -94,6 +105,7 @@ func (b *body) Close() error {
 	if err != nil || b.last {
 		return b.connection.Close()
 	}
+	b.connection.used = time.Now()
 	select {
 	case b.transport.idle <- b.connection:
 		return nil

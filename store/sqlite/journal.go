@@ -91,7 +91,7 @@ func (j *journal) load(ctx context.Context, each func(machine.Row) error) (local
 		PoolSize: readerCount,
 		PrepareConn: func(conn *sqlite.Conn) error {
 			conn.SetBusyTimeout(busyTimeout)
-			return nil
+			return run(conn, "PRAGMA cache_size = -500") // KiB; the system keeps the file's pages anyhow
 		},
 	})
 	if err != nil {

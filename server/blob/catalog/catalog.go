@@ -48,6 +48,7 @@ type Catalog struct {
 	blobLocks      locks // by account, container and blob; second
 	containers     containerCache
 	items          itemCache
+	callers        callers
 	manifests      atomic.Int64 // the last one given out
 	pins           pins
 	blockCounts    blockCounts

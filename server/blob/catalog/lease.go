@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -73,7 +74,7 @@ func (c *Catalog) Lease(ctx context.Context, ref Ref, r LeaseRequest) (LeaseAnsw
 				return seam.Decision{Outcome: o}, refused(ref, r.Action, o, v.Now)
 			}
 			answer.ID, answer.Remaining = o.Row.ID, o.Row.Remaining(v.Now)
-			note(&o, r.Caller)
+			c.note(&o, r.Caller)
 			return seam.Decision{Outcome: o}, nil
 		})
 	})
@@ -132,15 +133,41 @@ func refused(ref Ref, action Action, o machine.Outcome, now machine.Instant) err
 }
 
 // note writes the caller's address into what the history will say.
-func note(o *machine.Outcome, caller string) {
+func (c *Catalog) note(o *machine.Outcome, caller string) {
 	if caller == "" || len(o.Steps) == 0 {
 		return
 	}
 	last := &o.Steps[len(o.Steps)-1]
 	if last.Details == nil {
-		last.Details = map[string]string{}
+		last.Details = c.callers.details(caller)
+		return
 	}
 	last.Details["caller"] = caller
+}
+
+// callers keeps the details that records of the same caller share: the engine
+// remembers thousands of records, and a map for each would be most of what they
+// take. Nobody changes a record's details.
+type callers struct {
+	mu    sync.Mutex
+	known map[string]map[string]string
+}
+
+// maxCallers bounds the memory: beyond it, all are forgotten.
+const maxCallers = 1000
+
+func (k *callers) details(caller string) map[string]string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if d := k.known[caller]; d != nil {
+		return d
+	}
+	if k.known == nil || len(k.known) >= maxCallers {
+		k.known = map[string]map[string]string{}
+	}
+	d := map[string]string{"caller": caller}
+	k.known[caller] = d
+	return d
 }
 
 // viewOf is what everybody may see of a lease.
