@@ -50,6 +50,12 @@ var rules = map[arrow]string{
 	{From: "machine", To: directly + "math/rand/v2"}: "fresh ids and tokens are arguments, so that a decision can be repeated",
 	{From: "machine", To: directly + "crypto/rand"}:  "fresh ids and tokens are arguments, so that a decision can be repeated",
 
+	{From: "server/blob/content", To: "..."}:                                                "content is bytes on a disk: it knows neither blobs nor leases",
+	{From: "server/blob/content", To: thirdParty}:                                           "content is bytes on a disk",
+	{From: "server/blob/sign", To: "...", Except: "server/blob/sign>server/blob/fault"}:     "a signature is checked without a server",
+	{From: "server/blob/catalog", To: "server/blob"}:                                        "the catalog keeps blobs for any door",
+	{From: "server/blob/...", To: thirdParty, Except: "server/blob>golang.org/x/time/rate"}: "the protocol is plain Go; Azure's SDK is for tests",
+
 	{From: "server/...", To: "store/..."}: "a door serves any store; only cmd and open know which",
 	{From: "server/...", To: "open"}:      "a door serves any store; only cmd knows which",
 	{From: "store/...", To: "server/..."}: "a store must be usable without any door",

@@ -50,8 +50,12 @@ func (b *bench) startLeasehold(ctx context.Context, dir string) (peer, error) {
 
 func (s *server) name() string { return "leasehold" }
 
-func (s *server) worker(_ context.Context, name string) (locker, error) {
-	return &lease{store: s.store, name: name}, nil
+func (s *server) worker(_ context.Context, name string, contended bool) (locker, error) {
+	l := &lease{store: s.store, name: name, acquire: s.store.Acquire}
+	if contended {
+		l.acquire = s.store.Wait
+	}
+	return l, nil
 }
 
 func (s *server) close() {
@@ -63,15 +67,17 @@ func (s *server) close() {
 }
 
 type lease struct {
-	store *remote.Store
-	name  string
-	held  leasehold.Grant
+	store   *remote.Store
+	name    string
+	acquire func(context.Context, leasehold.AcquireRequest) (leasehold.Grant, error)
+	held    leasehold.Grant
 }
 
-// lock waits like etcd's Lock does, in the queue.
+// lock waits like etcd's Lock does, in the queue, where there is something to
+// wait for. A timeout means nothing to an acquire that does not wait.
 func (l *lease) lock(ctx context.Context) (err error) {
 	r := leasehold.AcquireRequest{Resource: l.name, Holder: "bench", TTL: time.Minute, Timeout: leasehold.NoTimeout}
-	l.held, err = l.store.Wait(ctx, r)
+	l.held, err = l.acquire(ctx, r)
 	return err
 }
 

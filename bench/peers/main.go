@@ -43,7 +43,8 @@ type bench struct {
 type peer interface {
 	name() string
 	// worker returns something that locks and unlocks one name again and again.
-	worker(ctx context.Context, name string) (locker, error)
+	// If it is contended, somebody else does so too, and it has to wait in line.
+	worker(ctx context.Context, name string, contended bool) (locker, error)
 	close()
 }
 

@@ -15,7 +15,7 @@ func (b *bench) pairs(ctx context.Context, p peer, workers, round int) (float64,
 	lockers := make([]locker, workers)
 	for i := range lockers {
 		var err error
-		if lockers[i], err = p.worker(ctx, fmt.Sprintf("pairs-%d-%d-%d", workers, round, i)); err != nil {
+		if lockers[i], err = p.worker(ctx, fmt.Sprintf("pairs-%d-%d-%d", workers, round, i), false); err != nil {
 			return 0, err
 		}
 	}
@@ -55,7 +55,7 @@ func (b *bench) handoff(ctx context.Context, p peer, round int) (float64, error)
 	var two [2]locker
 	for i := range two {
 		var err error
-		if two[i], err = p.worker(ctx, name); err != nil {
+		if two[i], err = p.worker(ctx, name, true); err != nil {
 			return 0, err
 		}
 	}

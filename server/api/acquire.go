@@ -17,6 +17,9 @@ func (s *Server) acquire(c *call, in wire.AcquireRequest) (wire.Grant, error) {
 	if err == nil {
 		err = r.Validate()
 	}
+	if err == nil && c.batched {
+		err = checkBatched(in)
+	}
 	if err == nil {
 		err = checkNamespace(r.Resource)
 	}
@@ -37,6 +40,17 @@ func (s *Server) acquire(c *call, in wire.AcquireRequest) (wire.Grant, error) {
 		c.undelivered = func() { c.giveBack(g.Lease) }
 	}
 	return wire.FromGrant(g, in.Blocking), nil
+}
+
+// checkBatched keeps the others in a batch from waiting for one that does.
+func checkBatched(in wire.AcquireRequest) error {
+	switch {
+	case in.Blocking:
+		return invalid("blocking", "is true; a batch does not wait, so wait with a call of its own")
+	case in.TimeoutMS != nil && *in.TimeoutMS != 0:
+		return invalid("timeout_ms", "is not 0; a batch does not wait, so wait with a call of its own")
+	}
+	return nil
 }
 
 // checkNamespace keeps the leases of other doors and of health checks from

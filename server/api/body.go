@@ -7,32 +7,40 @@ import (
 	"mime"
 	"net/http"
 	"os"
-	"reflect"
 	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold"
 )
 
-// readBody reads the body into v, or says by name what is wrong with it. A
-// body that is not there is an empty object.
-func (c *call) readBody(s *shape, v reflect.Value) error {
+var emptyObject = []byte("{}")
+
+// readBody reads the body and makes sure that it is one JSON object. A body
+// that is not there is an empty one.
+func (c *call) readBody() ([]byte, error) {
 	data, err := c.bodyBytes()
 	c.read = err == nil
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) == 0:
+		return emptyObject, nil
+	case !isJSON(c.r.Header.Get("Content-Type")):
+		return nil, notJSON()
 	}
-	if len(data) == 0 {
-		return nil
+	return data, checkJSON(data)
+}
+
+// maxBody is how many bytes the body may have.
+func (c *call) maxBody() int64 {
+	if c.endpoint != nil && c.endpoint.most > 0 {
+		return c.endpoint.most
 	}
-	if !isJSON(c.r.Header.Get("Content-Type")) {
-		return notJSON()
-	}
-	return s.decode(data, v)
+	return c.s.o.MaxBody
 }
 
 func (c *call) bodyBytes() ([]byte, error) {
-	limit := c.s.o.MaxBody
+	limit := c.maxBody()
 	switch {
 	case c.r.ContentLength > limit:
 		return nil, tooLarge(limit)
@@ -67,7 +75,7 @@ func (c *call) skipBody() {
 		return
 	}
 	c.read = true
-	limit := c.s.o.MaxBody
+	limit := c.maxBody()
 	if c.r.ContentLength <= limit {
 		n, err := io.Copy(io.Discard, io.LimitReader(c.r.Body, limit+1))
 		if err == nil && n <= limit {

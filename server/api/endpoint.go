@@ -32,25 +32,41 @@ type action struct {
 	answer reflect.Type // nil: not JSON
 	media  string       // of an answer that is not JSON
 	long   bool         // the answer has no end, or a far one
+	most   int64        // bytes of the body; zero: Options.MaxBody
 
 	// run returns the answer to write; an action with media has written it.
 	run func(*call) (any, error)
+
+	// handle is run with a body that has been read already and is known to be
+	// a JSON object. Nil: the action takes no body.
+	handle func(c *call, body []byte) (any, error)
 }
 
 // body is an action that takes a JSON body.
 func body[Req, Ans any](do func(*call, Req) (Ans, error)) action {
 	shape := shapeOf(reflect.TypeFor[Req]())
+	return bodied[Req, Ans](func(c *call, body []byte) (any, error) {
+		var in Req
+		if err := shape.read(body, reflect.ValueOf(&in).Elem()); err != nil {
+			return nil, err
+		}
+		return do(c, in)
+	})
+}
+
+// bodied is body for an action that reads its body itself.
+func bodied[Req, Ans any](handle func(*call, []byte) (any, error)) action {
 	return action{
-		body: reflect.TypeFor[Req](), answer: reflect.TypeFor[Ans](),
+		body: reflect.TypeFor[Req](), answer: reflect.TypeFor[Ans](), handle: handle,
 		run: func(c *call) (any, error) {
-			var in Req
 			if err := noQuery.decode(c.r, reflect.Value{}); err != nil {
 				return nil, err
 			}
-			if err := c.readBody(shape, reflect.ValueOf(&in).Elem()); err != nil {
+			data, err := c.readBody()
+			if err != nil {
 				return nil, err
 			}
-			return do(c, in)
+			return handle(c, data)
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/leasehold/leasehold/wire"
@@ -36,6 +37,15 @@ var (
 	exampleGrant    = wire.Grant{Lease: exampleLease, WaitedMS: new(int64(0))}
 	exampleReleased = wire.Released{Success: true, Lease: with(exampleLease, func(l *wire.Lease) { l.Status, l.Remaining = "released", 0 })}
 
+	exampleBatch = wire.BatchRequest{Operations: []wire.Operation{
+		{Op: "acquire", Request: raw(wire.AcquireRequest{Resource: "deploy:test", Holder: "ci:42", TTL: new(60.0)})},
+		{Op: "renew", Request: raw(wire.RenewRequest{LeaseID: exampleID})},
+	}}
+	exampleAnswers = wire.BatchAnswer{Answers: []wire.Answer{
+		{Status: 201, Body: raw(with(exampleChanged, func(l *wire.Lease) { l.Resource, l.Metadata = "deploy:test", map[string]string{} }))},
+		{Status: 200, Body: raw(exampleLease)},
+	}}
+
 	exampleResource = wire.Resource{
 		Resource: "deploy:prod", Locked: true, Lease: &exampleSeen,
 		Waiters: []wire.Place{{Holder: "ci:43", Since: exampleTime, Position: 1}},
@@ -58,6 +68,14 @@ var (
 		RetryAfter: new(41.0), Waiting: new(0), RequestID: "8f14e45fceea167a",
 	}
 )
+
+func raw(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the example holds something that is no JSON
+	}
+	return data
+}
 
 func with(l wire.Lease, change func(*wire.Lease)) wire.Lease {
 	change(&l)

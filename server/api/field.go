@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ type field struct {
 	Doc      string
 	Example  string
 	Enum     []string
+	Schemas  []string // names of those that a value without a type may have
 	Required bool
 	Type     reflect.Type
 	index    []int // in its struct
@@ -35,14 +37,15 @@ func fieldsOf(t reflect.Type, tag string) []field {
 			continue
 		}
 		fields = append(fields, field{
-			Name: name, Doc: f.Tag.Get("doc"), Example: f.Tag.Get("example"), Enum: enumOf(f.Tag.Get("enum")),
+			Name: name, Doc: f.Tag.Get("doc"), Example: f.Tag.Get("example"), Enum: listOf(f.Tag.Get("enum")),
+			Schemas:  listOf(f.Tag.Get("schema")),
 			Required: tag == "json" && !strings.HasPrefix(options, "omit"), Type: f.Type, index: f.Index,
 		})
 	}
 	return fields
 }
 
-func enumOf(tag string) []string {
+func listOf(tag string) []string {
 	if tag == "" {
 		return nil
 	}
@@ -55,6 +58,9 @@ func (f field) Kind() string { return kindOf(f.Type) }
 func kindOf(t reflect.Type) string {
 	if t == reflect.TypeFor[time.Time]() {
 		return "time"
+	}
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return "object"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

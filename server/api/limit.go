@@ -13,7 +13,14 @@ var errLimit = errors.New("the store did not answer in time")
 
 // within runs one operation of the store under the time limit.
 func within[T any](c *call, f func(context.Context) (T, error)) (T, error) {
-	return longer(c, c.r.Context(), 0, f)
+	if c.limited == nil {
+		return longer(c, c.r.Context(), 0, f)
+	}
+	v, err := f(c.limited)
+	if err != nil {
+		err = c.explain(c.limited, err)
+	}
+	return v, err
 }
 
 // longer is within with a longer limit, for time that the request itself asked

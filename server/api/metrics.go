@@ -79,7 +79,7 @@ func (s *Server) metricsPage() []byte {
 		fmt.Fprintf(&b, "leasehold_refusals_total{code=%q} %d\n", code.Code, s.metrics.refusals[code.Code].Load())
 	}
 	labels := slices.Sorted(maps.Keys(s.metrics.routes))
-	head("leasehold_http_requests_total", "counter", "Requests, by route and status.")
+	head("leasehold_http_requests_total", "counter", "Requests, by route and status. An operation of a batch counts like a request.")
 	for _, label := range labels {
 		s.metrics.routes[label].write(&b, label)
 	}

@@ -104,7 +104,7 @@ func TestTableIsWhatIsServed(t *testing.T) {
 	}
 	for _, call := range []string{
 		"POST /v1/leases/acquire", "POST /v1/leases/renew", "POST /v1/leases/release", "POST /v1/leases/change", "POST /v1/leases/transfer",
-		"POST /v1/leases/break", "POST /v1/leases/check", "POST /v1/leases/get", "POST /v1/leases/cleanup", "POST /v1/holders/{holder}/release",
+		"POST /v1/leases/batch", "POST /v1/leases/break", "POST /v1/leases/check", "POST /v1/leases/get", "POST /v1/leases/cleanup", "POST /v1/holders/{holder}/release",
 		"GET /v1/leases", "GET /v1/leases/{resource}", "GET /v1/resource", "GET /v1/history", "GET /v1/config", "PUT /v1/config/{key}",
 		"GET /v1/events", "GET /v1/backup", "GET /healthz", "GET /health/live", "GET /health/ready", "GET /health/leasing", "GET /metrics",
 		"GET /openapi.json", "GET /docs",

@@ -40,7 +40,7 @@ func (c *call) refuse(err error) {
 		c.logFailure(err)
 	}
 	c.code, p.RequestID = e.Reason, c.id
-	if after := retryAfter(e, p.Status); after != "" {
+	if after := retryAfter(e, p.Status); after != "" && !c.batched {
 		c.w.Header().Set("Retry-After", after)
 	}
 	data, err := json.Marshal(p)

@@ -18,7 +18,7 @@ func sample(e *endpoint) string {
 
 func TestRoles(t *testing.T) {
 	needs := map[string][]auth.Role{}
-	for _, id := range []string{"acquire", "renew", "release", "change", "transfer", "get"} {
+	for _, id := range []string{"acquire", "renew", "release", "change", "transfer", "get", "batch"} {
 		needs[id] = []auth.Role{auth.RoleHolder}
 	}
 	for _, id := range []string{"break", "force_release", "cleanup", "set", "backup"} {

@@ -52,6 +52,15 @@ func (s schemas) refer(t reflect.Type) object {
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
+// anyOf is the schema of a value that has one of these, which other calls name.
+func anyOf(names []string) object {
+	var all []object
+	for _, name := range names {
+		all = append(all, object{"$ref": "#/components/schemas/" + name})
+	}
+	return object{"anyOf": all}
+}
+
 func (s schemas) object(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	for _, f := range fieldsOf(t, "json") {
@@ -74,6 +83,9 @@ func (s schemas) object(t reflect.Type) object {
 // always there may be null.
 func (s schemas) field(f field) object {
 	o := s.of(f.Type)
+	if len(f.Schemas) > 0 {
+		o = anyOf(f.Schemas)
+	}
 	if f.Required && f.Type.Kind() == reflect.Pointer {
 		o = object{"anyOf": []object{o, {"type": "null"}}}
 	}

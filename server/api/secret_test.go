@@ -30,7 +30,7 @@ func TestNoSecretLeaks(t *testing.T) {
 		}
 		noUUID(t, "the stream", strings.Join(streamed, "\n"))
 		noUUID(t, "the log", d.log.String())
-		owners := regexp.MustCompile(`^POST /v1/leases/(acquire|renew|release|change|transfer|get)$`)
+		owners := regexp.MustCompile(`^POST /v1/leases/(acquire|renew|release|change|transfer|get|batch)$`)
 		seen := 0
 		for _, r := range d.replies {
 			if owners.MatchString(r.request) && r.status < 300 {
@@ -63,6 +63,8 @@ func fullRun(d *door, client *http.Client) {
 		{"POST", "/v1/leases/renew", id + `,"holder":"z"}`},
 		{"POST", "/v1/leases/renew", id + `,"token":77}`},
 		{"POST", "/v1/leases/renew", id},
+		{"POST", "/v1/leases/batch", `{"operations":[{"op":"renew","request":` + id + `}},{"op":"renew","request":` + id + `,"holder":"z"}}]}`},
+		{"POST", "/v1/leases/batch", `{"operations":[{"op":"renew","request":` + id + `}},{"op":"` + g.LeaseID + `","request":` + id + `}}]}`},
 		{"POST", "/v1/leases/change", id + `,"proposed_lease_id":"` + otherID + `"}`},
 		{"POST", "/v1/leases/transfer", `{"lease_id":"` + otherID + `","to_holder":"b","proposed_lease_id":"` + second + `"}`},
 		{"POST", "/v1/leases/get", `{"lease_id":"` + second + `"}`},

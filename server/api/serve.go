@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +36,12 @@ type call struct {
 	wrote  bool             // the answer has begun
 	waited bool             // in a queue, so the duration says nothing about the server
 
+	// batched: it is an operation of a batch, which has one answer for all.
+	// The own one is put into body instead.
+	batched bool
+	body    []byte
+	limited context.Context // the batch's, which all its operations share
+
 	// undelivered, if set, undoes what makes no sense without the answer.
 	undelivered func()
 }
@@ -51,7 +59,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		_ = c.rc.SetReadDeadline(c.began.Add(s.o.BodyTimeout))
 	}
-	answer, err := c.run(allow)
+	c.respond(c.run(allow))
+}
+
+// respond answers with what a handler returned.
+func (c *call) respond(answer any, err error) {
 	switch {
 	case c.wrote: // it is too late for anything else
 		c.logFailure(err)
@@ -90,10 +102,14 @@ func (c *call) run(allow []string) (any, error) {
 
 // answer writes what a handler returned, and undoes the undeliverable.
 func (c *call) answer(v any) {
-	data, err := json.Marshal(v)
+	data, err := encode(v)
 	if err != nil {
 		c.refuse(fmt.Errorf("encoding the answer: %w", err))
 		return
+	}
+	if c.batched {
+		_ = c.write(c.status, "", data)
+		return // whether it can be delivered will turn out
 	}
 	// Once the answer is out, a client that closes has read it; before that,
 	// one that has closed never will.
@@ -106,8 +122,28 @@ func (c *call) answer(v any) {
 	}
 }
 
+// encode writes an answer as JSON, by itself if it can.
+func encode(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case encoded:
+		return v, nil
+	case interface{ AppendJSON([]byte) ([]byte, error) }:
+		return v.AppendJSON(make([]byte, 0, 512))
+	}
+	return json.Marshal(v)
+}
+
+// encoded is an answer that is JSON already.
+type encoded []byte
+
+var newline = []byte("\n")
+
 // write sends a whole answer and waits until the connection has taken it.
 func (c *call) write(status int, media string, body []byte) error {
+	if c.batched {
+		c.status, c.wrote, c.body = status, true, bytes.TrimSuffix(body, newline)
+		return nil
+	}
 	c.skipBody()
 	c.status, c.wrote = status, true
 	h := c.w.Header()
@@ -146,12 +182,12 @@ func (c *call) finish() {
 }
 
 func (c *call) panicked(p any) {
-	if p == http.ErrAbortHandler {
+	if p == http.ErrAbortHandler && !c.batched { // whose goroutine nobody would catch it in
 		panic(p)
 	}
 	c.s.o.Logger.LogAttrs(c.r.Context(), slog.LevelError, "panic", c.attrs(
 		slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))...)
-	if c.wrote {
+	if c.wrote && !c.batched {
 		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 	}
 	c.refuse(errPanicked)

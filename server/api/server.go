@@ -28,9 +28,11 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/auth"
 )
 
 // Options adjusts a Server. Nil and the zero value are the defaults.
@@ -61,6 +63,11 @@ type Options struct {
 	// MaxStreams limits the event streams. Zero: 1,000.
 	MaxStreams int
 
+	// Spend counts one more operation against the rate of the context's caller,
+	// or says when there is room for it again: the operations of a batch count
+	// like requests. Nil: auth.Spend.
+	Spend func(context.Context) (wait time.Duration, ok bool)
+
 	// TempDir is where a backup is put together. Empty: os.TempDir().
 	TempDir string
 
@@ -75,6 +82,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if full.Logger == nil {
 		full.Logger = slog.New(slog.DiscardHandler)
+	}
+	if full.Spend == nil {
+		full.Spend = auth.Spend
 	}
 	orElse(&full.StoreTimeout, 5*time.Second)
 	orElse(&full.BodyTimeout, 10*time.Second)
@@ -100,10 +110,12 @@ type Server struct {
 	o         Options
 	endpoints []*endpoint
 	router    router
+	batchable map[string]*endpoint // by their ID
 	metrics   *metrics
 	waiters   *crowd
 	streams   *crowd
 	leasing   leasingCheck
+	helpers   atomic.Int64 // operations of batches that run beside others
 
 	// draining ends when Drain is called.
 	draining context.Context
@@ -124,6 +136,7 @@ func New(store leasehold.Store, o *Options) *Server {
 	s.streams = newCrowd(s.o.MaxStreams, s.o.MaxStreams)
 	s.endpoints = s.table()
 	s.router = newRouter(s.endpoints)
+	s.batchable = batchable(s.endpoints)
 	s.metrics = newMetrics(s.endpoints)
 	s.openapi = sync.OnceValue(func() []byte { return openapi(s.endpoints, s.o.Version) })
 	s.page = sync.OnceValue(func() []byte { return page(s.endpoints) })

@@ -34,6 +34,11 @@ func (s *shape) decode(data []byte, v reflect.Value) error {
 	if err := checkJSON(data); err != nil {
 		return err
 	}
+	return s.read(data, v)
+}
+
+// read is decode of data that is known to be a JSON object.
+func (s *shape) read(data []byte, v reflect.Value) error {
 	seen := uint64(0) // a bit for each field; no body has as many as 64
 	return eachField(data, func(key, value []byte) error {
 		name, ok := unquote(key)
@@ -90,6 +95,25 @@ func eachField(data []byte, f func(key, value []byte) error) error {
 		i = skipSpace(data, skipSpace(data, end)+1) // over the colon
 		end = endOf(data, i)
 		if err := f(key, data[i:end]); err != nil {
+			return err
+		}
+		i = end
+	}
+}
+
+// eachItem calls f for every item of a list that is known to be valid.
+func eachItem(data []byte, f func(item []byte) error) error {
+	i := skipSpace(data, 0) + 1
+	for {
+		i = skipSpace(data, i)
+		switch data[i] {
+		case ']':
+			return nil
+		case ',':
+			i = skipSpace(data, i+1)
+		}
+		end := endOf(data, i)
+		if err := f(data[i:end]); err != nil {
 			return err
 		}
 		i = end

@@ -54,7 +54,21 @@ func (s *Server) leaseCalls() []*endpoint {
 			Summary: "May somebody who holds this token still act?",
 			Request: wire.CheckRequest{Resource: "deploy:prod", Token: 42}, Answer: wire.Checked{Current: true, Status: "active", Token: 42},
 			action: body(s.check)},
+		{Method: http.MethodPost, Path: "/v1/leases/batch", ID: "batch", Roles: holders, Status: http.StatusOK,
+			Summary: "Up to 256 acquires, renewals and releases in one request, each answered as if it had come alone, none of them waiting. They have no order among themselves.",
+			Request: exampleBatch, Answer: exampleAnswers, action: s.batchAction()},
 	}
+}
+
+// batchable are the calls that a batch may be made of.
+func batchable(endpoints []*endpoint) map[string]*endpoint {
+	calls := map[string]*endpoint{}
+	for _, e := range endpoints {
+		if e.ID == "acquire" || e.ID == "renew" || e.ID == "release" {
+			calls[e.ID] = e
+		}
+	}
+	return calls
 }
 
 // readCalls are the calls of those who look.

@@ -149,7 +149,7 @@ func (g *Guard) serveKnown(w http.ResponseWriter, r *http.Request, next http.Han
 		g.refuse(w, r, no)
 		return
 	}
-	ctx, cancel := context.WithCancelCause(with(r.Context(), &e.caller))
+	ctx, cancel := context.WithCancelCause(withRate(with(r.Context(), &e.caller), e.limiter))
 	defer cancel(nil)
 	stop := context.AfterFunc(e.life, func() { cancel(context.Cause(e.life)) })
 	defer stop()

@@ -28,6 +28,7 @@ const (
 type call struct {
 	op, resource string // for errors
 	effect       effect
+	batch        bool // it may be part of one
 	method       string
 	target       string
 	body         any // of a write; nil: an empty object
@@ -46,6 +47,9 @@ func (s *Store) do(ctx context.Context, c call, out any) error {
 	if q.method == "" {
 		q.method = http.MethodPost
 	}
+	if c.batch {
+		q.op = c.op
+	}
 	q.repeatable = c.effect == reads
 	if q.method != http.MethodGet {
 		var err error
@@ -61,14 +65,20 @@ func (s *Store) do(ctx context.Context, c call, out any) error {
 }
 
 func encode(body any) ([]byte, error) {
-	if body == nil {
+	switch body := body.(type) {
+	case nil:
 		return []byte("{}"), nil
+	case interface{ AppendJSON([]byte) ([]byte, error) }:
+		return body.AppendJSON(make([]byte, 0, 192))
 	}
 	return json.Marshal(body)
 }
 
 // read decodes an answer, or turns it into the error that it is.
 func (s *Store) read(ctx context.Context, c call, a *answer, out any) error {
+	if p, ok := a.Body.(*part); ok {
+		return s.understand(ctx, c, a, p.text, out)
+	}
 	buffer := buffers.Get().(*[]byte)
 	defer putBuffer(buffer)
 	err := readAll(a.Body, buffer)
@@ -76,10 +86,14 @@ func (s *Store) read(ctx context.Context, c call, a *answer, out any) error {
 	if err != nil {
 		return s.failure(ctx, c, err)
 	}
+	return s.understand(ctx, c, a, *buffer, out)
+}
+
+func (s *Store) understand(ctx context.Context, c call, a *answer, text []byte, out any) error {
 	if a.StatusCode/100 != 2 {
-		return s.refusal(c, a, *buffer)
+		return s.refusal(c, a, text)
 	}
-	if err := decode(*buffer, out); err != nil {
+	if err := decode(text, out); err != nil {
 		return s.failure(ctx, c, errNonsense)
 	}
 	return nil

@@ -8,6 +8,12 @@
 // is ErrUnknown if it would have changed something: ask again with the same
 // lease id. The Manager does.
 //
+// Acquires, renewals and releases that many callers make at the same time
+// travel together, as one batch; a lone call does not wait for company. To its
+// caller each is a call of its own: it has its own answer, its own context and
+// its own errors. A context that ends before its call was sent is
+// ErrUnavailable, and nothing happened.
+//
 // It speaks HTTP/1.1 over connections of its own, because the usual client
 // cannot say the one thing a waiter must be able to say: "I leave; tell me
 // whether you have granted it already". A client of the caller's choice (for

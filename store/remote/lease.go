@@ -13,7 +13,7 @@ func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leaseh
 	if err := r.Validate(); err != nil {
 		return leasehold.Grant{}, explain("acquire", r.Resource, err)
 	}
-	c := call{op: "acquire", resource: r.Resource, effect: writes, target: "/v1/leases/acquire", body: wire.FromAcquire(r, false)}
+	c := call{op: "acquire", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/acquire", body: wire.FromAcquire(r, false)}
 	if r.ID.IsZero() {
 		c.late = s.giveBack
 	}
@@ -40,7 +40,7 @@ func (s *Store) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.
 	if err := r.Validate(); err != nil {
 		return leasehold.Lease{}, explain("renew", r.Resource, err)
 	}
-	return s.lease(ctx, call{op: "renew", resource: r.Resource, effect: writes, target: "/v1/leases/renew", body: wire.FromRenew(r)})
+	return s.lease(ctx, call{op: "renew", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/renew", body: wire.FromRenew(r)})
 }
 
 // Release implements leasehold.Store.
@@ -48,7 +48,7 @@ func (s *Store) Release(ctx context.Context, r leasehold.ReleaseRequest) (leaseh
 	if err := r.Validate(); err != nil {
 		return leasehold.Lease{}, explain("release", r.Resource, err)
 	}
-	return s.lease(ctx, call{op: "release", resource: r.Resource, effect: writes, target: "/v1/leases/release", body: wire.FromRelease(r)})
+	return s.lease(ctx, call{op: "release", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/release", body: wire.FromRelease(r)})
 }
 
 // Change implements leasehold.Changer.

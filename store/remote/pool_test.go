@@ -70,7 +70,7 @@ func TestIdleConnectionsAreLimited(t *testing.T) {
 			close(all)
 		}
 		<-all
-		renewed(w, r)
+		answer(w, http.StatusOK, wire.Resource{Resource: "r"})
 	})
 	server.Start()
 	defer server.Close()
@@ -79,8 +79,8 @@ func TestIdleConnectionsAreLimited(t *testing.T) {
 		var running sync.WaitGroup
 		for range 8 {
 			running.Go(func() {
-				if err := renew(t.Context(), s); err != nil {
-					t.Errorf("Renew = %v, want success", err)
+				if _, err := s.Status(t.Context(), "r"); err != nil {
+					t.Errorf("Status = %v, want success", err)
 				}
 			})
 		}
@@ -175,8 +175,8 @@ func TestOldConnectionsAreClosed(t *testing.T) {
 		defer s.Close()
 		for range 10 {
 			running.Go(func() {
-				if err := renew(t.Context(), s); err != nil {
-					t.Errorf("Renew = %v, want success", err)
+				if _, err := s.Find(t.Context(), leasehold.NewID()); err != nil {
+					t.Errorf("Find = %v, want success", err)
 				}
 			})
 		}

@@ -160,3 +160,60 @@ func FuzzQuickGrant(f *testing.F) {
 		}
 	})
 }
+
+func TestQuickAnswersTakesOurAnswers(t *testing.T) {
+	var w wire.BatchAnswer
+	for _, a := range ourGrants() {
+		text, _ := json.Marshal(a)
+		w.Answers = append(w.Answers, wire.Answer{Status: 201, Body: text})
+	}
+	w.Answers = append(w.Answers, wire.Answer{Status: 409, Body: []byte(`{"detail":"held by \"}]\\\" {","current":{"metadata":{}}}`)})
+	text, _ := json.Marshal(w)
+	if got, ok := quickAnswers(append(text, '\n')); !ok || cmp.Diff(w.Answers, got) != "" {
+		t.Errorf("quickAnswers(%s) = %v, %v", text, got, ok)
+	}
+}
+
+func TestAnswersThatAreNotPlain(t *testing.T) {
+	for _, text := range []string{
+		` {"answers":[{"status":200,"body":{}}]}`, `{"answers":[{"body":{},"status":200}]}`, `{"answers":[{"status":200,"body":[]}]}`,
+		`{"answers":[{"status":200,"body":{}}],"new_field":1}`, `{"answers":[{"status":200,"body":{ }, "x":1}]}`,
+	} {
+		if _, ok := quickAnswers([]byte(text)); ok {
+			t.Errorf("quickAnswers(%s) = success, want it left to encoding/json", text)
+		}
+		if got := answersIn([]byte(text)); len(got) != 1 || got[0].Status != 200 {
+			t.Errorf("answersIn(%s) = %v, want one answer", text, got)
+		}
+	}
+	for _, text := range []string{``, `{"answers":[`, `{"answers":[{"status":200,"body":{`, `{"answers":[{"status":200,"body":"}"}`} {
+		if got := answersIn([]byte(text)); got != nil {
+			t.Errorf("answersIn(%s) = %v, want nothing", text, got)
+		}
+	}
+}
+
+// FuzzQuickAnswers: what the shortcut cuts out, encoding/json finds just so,
+// unless one of the answers is no JSON, which its reader will find out.
+func FuzzQuickAnswers(f *testing.F) {
+	f.Add([]byte(`{"answers":[{"status":201,"body":{"a":"\"}","b":{}}},{"status":404,"body":{}}]}` + "\n"))
+	f.Add([]byte(`{"answers":[{"status":-1,"body":{"a":[{}]}}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		quick, ok := quickAnswers(text)
+		if !ok {
+			return
+		}
+		for _, a := range quick {
+			if !json.Valid(a.Body) {
+				return
+			}
+		}
+		var careful wire.BatchAnswer
+		if err := json.Unmarshal(text, &careful); err != nil {
+			t.Fatalf("%q is read in haste and refused with care: %v", text, err)
+		}
+		if diff := cmp.Diff(careful.Answers, quick); diff != "" {
+			t.Fatalf("%q is read differently (-careful +quick):\n%s", text, diff)
+		}
+	})
+}

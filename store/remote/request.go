@@ -11,6 +11,7 @@ import (
 // request is one request on its way.
 type request struct {
 	ctx     context.Context
+	op      string // of the call, if it may be part of a batch
 	method  string
 	target  string // path and query, escaped, without the server's prefix
 	body    []byte // JSON; nil with GET

@@ -66,9 +66,9 @@ func Open(url string, o *Options) (*Store, error) {
 	}
 	s := &Store{o: full, address: a, closing: make(chan struct{})}
 	if full.HTTPClient != nil {
-		s.carrier = newClient(full, a)
+		s.carrier = newBatcher(newClient(full, a))
 	} else {
-		s.carrier = newPool(full, a)
+		s.carrier = newBatcher(newPool(full, a))
 	}
 	return s, nil
 }

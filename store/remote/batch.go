@@ -1,0 +1,236 @@
+package remote
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// seats is how many requests may be under way before calls are collected.
+	// More make smaller batches, which cost more and are back no sooner.
+	seats = 1
+
+	// maxHold is how long a call waits for company at the most, however long
+	// the requests under way take. One that hangs must not hold up the others.
+	maxHold = 5 * time.Millisecond
+)
+
+// batcher is the carrier that lets calls travel together which come at the same
+// time: what group commit is to a disk, on the way there. A call sets off by
+// itself if none is under way. Otherwise calls are collected, and all that have
+// come set off as one batch when the request under way is back.
+//
+// A call that waits here has not been sent: its caller may leave, and nothing
+// has happened. Once its batch has set off, a caller that leaves does not end
+// the batch for the others. The last one to leave does.
+type batcher struct {
+	carrier
+	always bool // even a single call travels as a batch, for tests
+
+	mu     sync.Mutex
+	busy   int          // requests under way: seats that are taken
+	crowd  bool         // the last to set off was a batch: its callers will be back
+	queue  []*passenger // those who wait
+	hold   *time.Timer
+	never  bool // the server knows no batches
+	closed bool
+
+	running sync.WaitGroup
+	life    context.Context // of the batches under way
+	end     context.CancelFunc
+}
+
+func newBatcher(c carrier) *batcher {
+	b := &batcher{carrier: c}
+	b.life, b.end = context.WithCancel(context.Background())
+	return b
+}
+
+// send implements carrier.
+func (b *batcher) send(q *request) (*answer, error) {
+	if q.op == "" {
+		return b.carrier.send(q)
+	}
+	p, o := b.enter(q)
+	if p != nil {
+		o = b.await(p)
+	}
+	if !o.alone {
+		return o.answer, o.err
+	}
+	if o.seat {
+		defer b.leaveSeat()
+	}
+	return b.carrier.send(q)
+}
+
+// enter decides about a call that comes, or lets it wait.
+func (b *batcher) enter(q *request) (*passenger, outcome) {
+	if q.ctx.Err() != nil {
+		return nil, outcome{err: &notSent{context.Cause(q.ctx)}}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed:
+		return nil, outcome{err: &notSent{errClosed}}
+	case b.never:
+		return nil, outcome{alone: true}
+	case b.busy < seats && len(b.queue) == 0 && !b.crowd && !b.always:
+		b.busy++
+		return nil, outcome{alone: true, seat: true}
+	}
+	p := &passenger{request: q, fate: make(chan outcome, 1)}
+	b.queue = append(b.queue, p)
+	if len(b.queue) == 1 {
+		b.holdOn()
+	}
+	b.depart()
+	return p, outcome{}
+}
+
+// await returns what became of the passenger, which leaves if its context ends.
+func (b *batcher) await(p *passenger) outcome {
+	select {
+	case o := <-p.fate:
+		return o
+	case <-p.ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case p.told:
+		return <-p.fate
+	case p.trip != nil:
+		p.trip.leave(p)
+		return outcome{err: context.Cause(p.ctx)}
+	}
+	b.queue = slices.DeleteFunc(b.queue, func(other *passenger) bool { return other == p })
+	return outcome{err: &notSent{context.Cause(p.ctx)}}
+}
+
+// holdOn limits how long those who wait do so. The lock is held.
+func (b *batcher) holdOn() {
+	if b.hold != nil {
+		b.hold.Reset(maxHold)
+		return
+	}
+	b.hold = time.AfterFunc(maxHold, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.queue) > 0 && !b.closed {
+			b.start()
+		}
+	})
+}
+
+// depart sends a batch on its way, if somebody waits and there is room. The
+// lock is held.
+func (b *batcher) depart() {
+	if len(b.queue) > 0 && b.busy < seats && !b.closed {
+		b.start()
+	}
+}
+
+func (b *batcher) start() {
+	b.busy++
+	b.running.Go(b.carry)
+}
+
+func (b *batcher) leaveSeat() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy--
+	b.depart()
+}
+
+// carry takes a batch there and brings its answers back.
+func (b *batcher) carry() {
+	b.gather()
+	t := b.board()
+	if t == nil {
+		return
+	}
+	a, err := b.carrier.send(t.request())
+	b.arrive(t, t.outcomes(a, err))
+	b.leaveSeat()
+}
+
+// gather lets those join whom the last answer has set free: it steps aside as
+// long as that makes the batch grow. Without it batches of everybody and
+// batches of one take turns.
+func (b *batcher) gather() {
+	for before := 0; ; {
+		b.mu.Lock()
+		n := len(b.queue)
+		b.mu.Unlock()
+		if n <= before {
+			return
+		}
+		before = n
+		runtime.Gosched()
+	}
+}
+
+// board takes as many from the queue as one batch may hold. If there is only
+// one it is told to travel alone, in the seat of the batch.
+func (b *batcher) board() *trip {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := fitting(b.queue)
+	boarding := b.queue[:n:n]
+	if b.queue = b.queue[n:]; len(b.queue) > 0 {
+		b.holdOn()
+	}
+	switch {
+	case n == 0: // they have left
+		b.busy--
+		return nil
+	case n == 1 && !b.always:
+		b.crowd = false
+		boarding[0].tell(outcome{alone: true, seat: true})
+		return nil
+	}
+	b.crowd = true
+	return newTrip(b.life, boarding)
+}
+
+// arrive tells the passengers what became of them. What comes for those who
+// have left is given to their late, which may make calls of its own.
+func (b *batcher) arrive(t *trip, outcomes []outcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t.cancel()
+	if t.unknown {
+		b.never = true
+		for _, p := range b.queue {
+			p.tell(outcome{alone: true})
+		}
+		b.queue = nil
+	}
+	for i, p := range t.passengers {
+		switch o := outcomes[i]; {
+		case !p.left:
+			p.tell(o)
+		case p.late != nil && o.answer != nil:
+			b.running.Go(func() { p.late(o.answer) })
+		}
+	}
+}
+
+// close implements carrier.
+func (b *batcher) close() {
+	b.mu.Lock()
+	b.closed = true
+	for _, p := range b.queue {
+		p.tell(outcome{err: &notSent{errClosed}})
+	}
+	b.queue = nil
+	b.mu.Unlock()
+	b.carrier.close()
+	b.end()
+	b.running.Wait()
+}
