@@ -15,20 +15,40 @@ import (
 // for unusual names (x-ms-meta-a_b beside x-ms-meta-a1), so usually one text
 // comes back. What is signed is the same set of headers either way.
 func eachOrder(h http.Header, head, tail string) []string {
-	headers := map[string]string{}
+	var headers []line
 	for name, values := range h {
-		name = strings.ToLower(strings.TrimSpace(name))
-		if strings.HasPrefix(name, "x-ms-") {
-			headers[name] = joined(values)
+		name = strings.TrimSpace(name)
+		if len(name) > len(signedPrefix) && strings.EqualFold(name[:len(signedPrefix)], signedPrefix) {
+			headers = append(headers, line{strings.ToLower(name), joined(values)})
 		}
 	}
-	dictionary := sortedNames(headers, compareNames)
-	plain := sortedNames(headers, strings.Compare)
-	texts := []string{head + lines(headers, dictionary) + tail}
-	if !slices.Equal(dictionary, plain) {
-		texts = append(texts, head+lines(headers, plain)+tail)
+	slices.SortFunc(headers, func(a, b line) int { return compareNames(a.name, b.name) })
+	texts := []string{text(head, headers, tail)}
+	plain := func(a, b line) int { return strings.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(headers, plain) {
+		slices.SortFunc(headers, plain)
+		texts = append(texts, text(head, headers, tail))
 	}
 	return texts
+}
+
+const signedPrefix = "x-ms-"
+
+// line is a header as it is signed.
+type line struct{ name, value string }
+
+func text(head string, headers []line, tail string) string {
+	var b strings.Builder
+	b.Grow(len(head) + 64*len(headers) + len(tail))
+	b.WriteString(head)
+	for _, l := range headers {
+		b.WriteString(l.name)
+		b.WriteByte(':')
+		b.WriteString(l.value)
+		b.WriteByte('\n')
+	}
+	b.WriteString(tail)
+	return b.String()
 }
 
 func sortedNames[M ~map[string]V, V any](m M, compare func(a, b string) int) []string {
@@ -38,14 +58,6 @@ func sortedNames[M ~map[string]V, V any](m M, compare func(a, b string) int) []s
 	}
 	slices.SortFunc(names, compare)
 	return names
-}
-
-func lines(headers map[string]string, names []string) string {
-	var b strings.Builder
-	for _, name := range names {
-		b.WriteString(name + ":" + headers[name] + "\n")
-	}
-	return b.String()
 }
 
 // joined is a header's value on one line: trimmed, several values with a comma
