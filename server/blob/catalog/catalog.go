@@ -50,6 +50,7 @@ type Catalog struct {
 	items          itemCache
 	callers        callers
 	manifests      atomic.Int64 // the last one given out
+	containerIDs   atomic.Int64 // the last one given out
 	pins           pins
 	blockCounts    blockCounts
 	collecting     sync.Mutex // held from deleting the rows of chunks until their files are gone
@@ -93,12 +94,16 @@ func (c *Catalog) Close() error {
 
 // count learns which numbers are taken.
 func (c *Catalog) count(ctx context.Context) error {
-	var chunk, manifest int64
+	var chunk, manifest, container int64
+	// A container that failed to be deleted may have left rows that carry its
+	// number.
 	const sql = `SELECT
 		(SELECT coalesce(max(id), 0) FROM blob_chunks),
-		max((SELECT coalesce(max(manifest), 0) FROM blob_pieces), (SELECT coalesce(max(manifest), 0) FROM blob_dropped))`
+		max((SELECT coalesce(max(manifest), 0) FROM blob_pieces), (SELECT coalesce(max(manifest), 0) FROM blob_dropped)),
+		max((SELECT coalesce(max(id), 0) FROM blob_containers), (SELECT coalesce(max(container), 0) FROM blob_items),
+			(SELECT coalesce(max(container), 0) FROM blob_blocks))`
 	err := c.engine.Query(ctx, sql, nil, func(row seam.Columns) error {
-		chunk, manifest = row.Int64(0), row.Int64(1)
+		chunk, manifest, container = row.Int64(0), row.Int64(1), row.Int64(2)
 		return nil
 	})
 	if err != nil {
@@ -106,6 +111,7 @@ func (c *Catalog) count(ctx context.Context) error {
 	}
 	c.content.Reserve(chunk)
 	c.manifests.Store(manifest)
+	c.containerIDs.Store(container)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/leasehold/leasehold/seam"
@@ -45,9 +46,7 @@ func (c *Catalog) collectInBackground(ctx context.Context) (wake func()) {
 // tidy does what there is to do and returns how long there is nothing more.
 func (c *Catalog) tidy(ctx context.Context) time.Duration {
 	next, err := c.expire(ctx)
-	if err == nil {
-		err = c.collect(ctx)
-	}
+	err = errors.Join(err, c.collect(ctx)) // one has nothing to do with the other
 	if err != nil {
 		c.report(ctx, "collect", err)
 		return collectTrouble

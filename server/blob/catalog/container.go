@@ -3,7 +3,9 @@ package catalog
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/leasehold/leasehold/machine"
@@ -127,13 +129,12 @@ func (c *Catalog) CreateContainer(ctx context.Context, ref Ref, d ContainerDetai
 	if err := c.finishDeletion(ctx, ref); err != nil {
 		return nil, err
 	}
-	row := &Container{Ref: ref, Ticks: c.clock.after(0), ContainerDetails: d}
-	// The number of a container that failed to be deleted is not taken again:
-	// blobs may still carry it.
-	const sql = `INSERT INTO blob_containers (id, account, name, ticks, details)
-		VALUES ((SELECT coalesce(max(id), 0) + 1 FROM (SELECT max(id) AS id FROM blob_containers UNION ALL SELECT max(container) FROM blob_items UNION ALL SELECT max(container) FROM blob_blocks)), ?, ?, ?, ?)`
+	// The number is new since the start: what is remembered of an earlier
+	// container of that name has another one.
+	row := &Container{Ref: ref, Ticks: c.clock.after(0), ContainerDetails: d, id: c.containerIDs.Add(1)}
+	const sql = `INSERT INTO blob_containers (id, account, name, ticks, details) VALUES (?, ?, ?, ?, ?)`
 	err := c.do(ctx, ref.Resource(), func(seam.View) (seam.Decision, error) {
-		return seam.Decision{Forget: true, Extras: []seam.Statement{do(sql, ref.Account, ref.Container, int64(row.Ticks), encode(d))}}, nil
+		return seam.Decision{Forget: true, Extras: []seam.Statement{do(sql, row.id, ref.Account, ref.Container, int64(row.Ticks), encode(d))}}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -242,9 +243,8 @@ func (c *Catalog) empty(ctx context.Context, ref Ref, id int64) error {
 	if err != nil {
 		return err
 	}
-	for _, resource := range leased {
-		err := c.do(ctx, resource, func(seam.View) (seam.Decision, error) { return seam.Decision{Forget: true}, nil })
-		if err != nil {
+	for some := range slices.Chunk(leased, forgetBite) {
+		if err := c.forgetLeases(ctx, some); err != nil {
 			return err
 		}
 	}
@@ -254,6 +254,24 @@ func (c *Catalog) empty(ctx context.Context, ref Ref, id int64) error {
 			return err
 		}
 	}
+}
+
+// forgetBite is how many leases are forgotten side by side, so that they share
+// commits.
+const forgetBite = 256
+
+func (c *Catalog) forgetLeases(ctx context.Context, resources []string) error {
+	failed := make(chan error, len(resources))
+	for _, resource := range resources {
+		go func() {
+			failed <- c.do(ctx, resource, func(seam.View) (seam.Decision, error) { return seam.Decision{Forget: true}, nil })
+		}()
+	}
+	var err error
+	for range resources {
+		err = errors.Join(err, <-failed)
+	}
+	return err
 }
 
 // emptyOnce deletes some of the container's blobs, or its row after the last.

@@ -171,3 +171,28 @@ func TestContainerRace(t *testing.T) {
 	}
 	h.checkClean()
 }
+
+// TestContainerOfTheSameName: nothing of a deleted container is met in a new
+// one, whatever was remembered of it.
+func TestContainerOfTheSameName(t *testing.T) {
+	h := newHouse(t)
+	h.container(box)
+	h.put(box, "b", "secret")
+	ref := box
+	ref.Blob = "b"
+	if _, err := h.Head(t.Context(), ref, catalog.Access{}); err != nil { // it is remembered now
+		t.Fatal(err)
+	}
+	if err := h.DeleteContainer(t.Context(), box, catalog.Access{}); err != nil {
+		t.Fatal(err)
+	}
+	h.container(box)
+	_, err := h.Head(t.Context(), ref, catalog.Access{})
+	wantFault(t, "Head", err, fault.BlobNotFound)
+	_, err = h.Get(t.Context(), ref, catalog.Access{})
+	wantFault(t, "Get", err, fault.BlobNotFound)
+	_, err = h.Lease(t.Context(), ref, catalog.LeaseRequest{Action: catalog.Acquire, Duration: leasehold.Infinite})
+	wantFault(t, "Lease", err, fault.BlobNotFound)
+	h.put(box, "b", "new")
+	h.checkClean()
+}

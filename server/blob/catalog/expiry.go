@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/leasehold/leasehold/seam"
@@ -34,12 +35,14 @@ func (c *Catalog) expire(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, ref := range due {
-			if err := c.expireOf(ctx, ref); err != nil {
-				return 0, err
-			}
+		var failed error
+		for _, ref := range due { // one that fails must not keep the others
+			failed = errors.Join(failed, c.expireOf(ctx, ref))
 		}
-		if len(due) < expireBite {
+		switch {
+		case failed != nil:
+			return 0, failed
+		case len(due) < expireBite:
 			return c.untilNext(ctx)
 		}
 	}
@@ -85,7 +88,8 @@ func (c *Catalog) expireOf(ctx context.Context, ref Ref) error {
 // untilNext returns how long it is until the next snapshot expires.
 func (c *Catalog) untilNext(ctx context.Context) (time.Duration, error) {
 	next := collectIdle
-	const sql = `SELECT expires FROM blob_items WHERE expires IS NOT NULL ORDER BY expires LIMIT 1`
+	const sql = `SELECT i.expires FROM blob_items i JOIN blob_containers c ON c.id = i.container
+		WHERE i.expires IS NOT NULL AND NOT c.deleting ORDER BY i.expires LIMIT 1`
 	_, err := c.one(ctx, sql, nil, func(r seam.Columns) { next = min(next, time.Until(Ticks(r.Int64(0)).Time())) })
 	return max(next, 0), err
 }

@@ -7,7 +7,7 @@ CREATE TABLE blob_accounts (
 ) WITHOUT ROWID;
 
 CREATE TABLE blob_containers (
-  id       INTEGER PRIMARY KEY,      -- never used again
+  id       INTEGER PRIMARY KEY,      -- not used again before the next start
   account  TEXT NOT NULL,
   name     TEXT NOT NULL,
   ticks    INTEGER NOT NULL,         -- ETag and time of the last change
