@@ -109,7 +109,11 @@ func (f serveFlags) blobHosts() []string {
 	if f.blob.accounts != "" || f.insecure {
 		return nil
 	}
-	return append([]string{"localhost", "127.0.0.1", "::1", "host.docker.internal"}, f.hosts...)
+	hosts := []string{"localhost", "127.0.0.1", "::1", "host.docker.internal"}
+	if host, _, err := net.SplitHostPort(f.blob.listen); err == nil && host != "" {
+		hosts = append(hosts, host) // the printed address must work
+	}
+	return append(hosts, f.hosts...)
 }
 
 // addBlobs builds the Azure Blob door.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 )
 
@@ -74,11 +75,15 @@ func (h *house) shut() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
-	for _, d := range h.doors {
-		if err := d.server.Shutdown(ctx); err != nil {
-			h.log.Warn("cutting off requests that did not end", "door", d.name, "error", err)
-			_ = d.server.Close()
-		}
+	var shutting sync.WaitGroup
+	for _, d := range h.doors { // all at once: no door takes newcomers while another waits
+		shutting.Go(func() {
+			if err := d.server.Shutdown(ctx); err != nil {
+				h.log.Warn("cutting off requests that did not end", "door", d.name, "error", err)
+				_ = d.server.Close()
+			}
+		})
 	}
+	shutting.Wait()
 	return nil
 }

@@ -20,13 +20,17 @@ func (i *interruption) code() int {
 	return exitInternal
 }
 
-// interruptible returns a context that the first SIGINT or SIGTERM ends, with
-// an *interruption as its cause. The second one ends the process: whoever asks
+// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP ends,
+// with an *interruption as its cause. A hangup that was ignored when the program
+// started, as nohup has it, stays ignored. The second one ends the process: whoever asks
 // twice does not want to wait.
 func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		select {
 		case s := <-signals:

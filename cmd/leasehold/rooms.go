@@ -74,11 +74,11 @@ func (a *app) openRooms(ctx context.Context, f serveFlags, reach string, log *sl
 // unless there is another one, and the blobs.
 func (r *rooms) openData(ctx context.Context, f serveFlags, reach string, log *slog.Logger) error {
 	if f.inMemory {
-		dir, err := memoryDir()
+		dir, remove, err := memoryDir()
 		if err != nil {
 			return err
 		}
-		r.later(func() error { return os.RemoveAll(dir) })
+		r.later(remove)
 		f.data, f.durability = dir, "normal"
 	}
 	engine, err := openEngine(ctx, f.data, f.durability, reach, false)
@@ -135,18 +135,4 @@ func openCatalog(ctx context.Context, engine seam.Engine, dir string, bo *chunks
 	}
 	r.later(rows.Close)
 	return rows, nil
-}
-
-// memoryDir makes a directory in memory, where the system has such a place. It
-// is readable by its owner only.
-func memoryDir() (string, error) {
-	const inMemory = "/dev/shm"
-	if dir, err := os.MkdirTemp(inMemory, "leasehold-"); err == nil {
-		return dir, nil
-	}
-	dir, err := os.MkdirTemp("", "leasehold-")
-	if err != nil {
-		return "", fmt.Errorf("data directory in memory: %w", err)
-	}
-	return dir, nil
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
 
+// accountDomains are those below which tools look for an account, and nobody
+// else can put a name.
+var accountDomains = []string{"localhost", "blob.localhost", "blob.core.windows.net"}
+
 // checkHost refuses a request to a name that is not this server's.
 func (s *Server) checkHost(host string) error {
 	if len(s.hosts) == 0 {
-		return nil
-	}
-	if _, known := s.accounts.Lookup(firstLabel(host)); known {
 		return nil
 	}
 	name := strings.ToLower(host)
@@ -21,6 +22,10 @@ func (s *Server) checkHost(host string) error {
 		name = bare
 	}
 	if slices.Contains(s.hosts, strings.Trim(name, "[]")) {
+		return nil
+	}
+	label, domain, _ := strings.Cut(name, ".")
+	if _, known := s.accounts.Lookup(label); known && (slices.Contains(accountDomains, domain) || slices.Contains(s.hosts, domain)) {
 		return nil
 	}
 	return fault.New(fault.AuthorizationFailure).With("%.80q is no name of this server; it answers to %s.", host, strings.Join(s.hosts, ", "))

@@ -15,6 +15,8 @@ func TestHostsKeepPagesOut(t *testing.T) {
 	for host, ok := range map[string]bool{
 		"localhost": true, "localhost:10000": true, "LOCALHOST:10000": true, "127.0.0.1:10000": true, "[::1]:10000": true,
 		"emulator:10000": true, "devstoreaccount1.blob.localhost:10000": true, "devstoreaccount1-secondary.blob.localhost": true,
+		"devstoreaccount1.emulator:10000": true, "devstoreaccount1.blob.core.windows.net": true,
+		"devstoreaccount1.evil.example": false, "devstoreaccount1.localhost.evil.example:10000": false,
 		"evil.example": false, "evil.example:10000": false, "localhost.evil.example": false, "127.0.0.1.evil.example": false,
 	} {
 		r, err := http.NewRequest("GET", testHost+"/devstoreaccount1?comp=list", nil)

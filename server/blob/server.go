@@ -36,9 +36,10 @@ type Options struct {
 	Accounts []sign.Account
 
 	// Hosts, unless there are none, are the only names that Azure's face answers
-	// to, without a port, beside those whose first label is an account. They keep
-	// out web pages whose own name was made to lead to this machine, which a
-	// signature does not where everybody knows the key. Default: any name.
+	// to, without a port: these, and an account's name before one of them, before
+	// localhost or before Azure's own domain. They keep out web pages whose own
+	// name was made to lead to this machine, which a signature does not where
+	// everybody knows the key. Default: any name.
 	Hosts []string
 
 	// Logger hears of requests (Debug) and of failures (Error). Default: nobody
@@ -71,7 +72,7 @@ func New(c *catalog.Catalog, o *Options) *Server {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	for _, host := range o.Hosts {
-		s.hosts = append(s.hosts, strings.ToLower(host))
+		s.hosts = append(s.hosts, strings.Trim(strings.ToLower(host), "[]"))
 	}
 	if o.Version != "" {
 		s.name += "/" + o.Version
