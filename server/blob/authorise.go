@@ -104,6 +104,7 @@ func (s *Server) allowAnybody(c *call) error {
 	case container == nil || !c.op.Public.by(container.Public):
 		return fault.New(fault.ResourceNotFound)
 	}
+	c.anonymous = true
 	return nil
 }
 

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
 
@@ -112,7 +114,7 @@ func (s *Server) prepare(c *call, p *part) error {
 	r := p.request.WithContext(c.r.Context())
 	r.RemoteAddr, r.TLS = c.r.RemoteAddr, c.r.TLS
 	r.Host = c.r.Host
-	if r.Header.Get("X-Ms-Version") == "" && c.r.Header.Get("Authorization") == "" {
+	if r.Header.Get("X-Ms-Version") == "" && r.Header.Get("Authorization") == "" { // what is signed must stay as it is
 		r.Header.Set("X-Ms-Version", version(c.r))
 	}
 	p.answer.headers = http.Header{}
@@ -133,11 +135,15 @@ func (s *Server) prepare(c *call, p *part) error {
 	return nil
 }
 
-// runAll carries the parts out, several at a time: each waits for the disk.
+// runAll carries the parts out, several at a time: each waits for the disk. The
+// first one was counted against the caller's rate when the batch came in.
 func (s *Server) runAll(parts []*part) {
 	var group sync.WaitGroup
 	turns := make(chan struct{}, batchWorkers)
-	for _, p := range parts {
+	for i, p := range parts {
+		if i > 0 && !s.spend(p.call) {
+			continue
+		}
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
@@ -145,6 +151,20 @@ func (s *Server) runAll(parts []*part) {
 		})
 	}
 	group.Wait()
+}
+
+// spend counts a part against the caller's rate and refuses it if that is used
+// up.
+func (s *Server) spend(c *call) bool {
+	wait, ok := auth.Spend(c.r.Context())
+	if !ok {
+		defer s.finish(c)
+		s.setHeaders(c)
+		busy := fault.New(fault.ServerBusy).With("The token makes too many requests, of which each part of a batch is one.")
+		busy.Header = http.Header{"Retry-After": {wholeSeconds(max(wait, time.Millisecond))}}
+		s.refuse(c, busy)
+	}
+	return ok
 }
 
 func (s *Server) runPart(c *call) {

@@ -1,7 +1,13 @@
 package blob
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +15,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
+	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
 // has reports whether the blob is there.
@@ -109,6 +117,84 @@ func TestBatchSAS(t *testing.T) {
 		t.Errorf("on the main port: %d %s", r.status, r.body)
 	}
 }
+
+// TestBatchSignedParts: a part with a signature of its own is judged by it as it
+// was sent, whatever let the batch in.
+func TestBatchSignedParts(t *testing.T) {
+	d := newDoor(t)
+	d.ensure("box")
+	d.put("box", "a", "x")
+	d.put("box", "b", "x")
+	signedPart := func(name, version string) string {
+		r := d.request("DELETE", "/"+testAccount+"/box/"+name, "", "X-Ms-Date", time.Now().UTC().Format(http.TimeFormat))
+		if version != "" {
+			r.Header.Set("X-Ms-Version", version)
+		}
+		signAsIs(r, sign.Development())
+		var b bytes.Buffer
+		_ = r.Header.Write(&b) // to memory
+		return "DELETE " + r.URL.Path + " HTTP/1.1\r\n" + b.String() + "\r\n"
+	}
+	// The grant of the batch allows no deletion: only their own signatures do.
+	path := "/" + testAccount + "?comp=batch&" + accountSAS(t, "w", "so", nil)
+	r := d.send("POST", path, parts(signedPart("a", ""), signedPart("b", "2025-01-05")), "Content-Type", batchType, "x-ms-version", "2024-11-04")
+	if r.status != 202 || strings.Count(r.body, "HTTP/1.1 202") != 2 || d.has("box", "a") || d.has("box", "b") {
+		t.Errorf("signed parts in a batch with a SAS = %d %s, want both deleted", r.status, r.body)
+	}
+}
+
+// TestBatchVersion: a part without a version and without a signature speaks the
+// batch's.
+func TestBatchVersion(t *testing.T) {
+	d := newDoor(t)
+	r := d.signed("POST", "/"+testAccount+"?comp=batch", parts("DELETE /devstoreaccount1/box/b HTTP/1.1\r\n\r\n"), "Content-Type", batchType, "x-ms-version", "2024-11-04")
+	if r.status != 202 || !strings.Contains(r.body, "x-ms-version: 2024-11-04\r\n") {
+		t.Errorf("a part of a batch in 2024-11-04 = %d %s", r.status, r.body)
+	}
+}
+
+// TestBatchIsCounted: on the main port a batch of n parts counts as n requests
+// of the token, and the parts beyond its rate are refused.
+func TestBatchIsCounted(t *testing.T) {
+	d := newDoor(t)
+	d.ensure("box")
+	var requests []string
+	for i := range 6 {
+		d.put("box", fmt.Sprint(i), "x")
+		requests = append(requests, fmt.Sprintf("DELETE /blob/%s/box/%d HTTP/1.1\r\n\r\n", testAccount, i))
+	}
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	secret, err := auth.CreateToken(tokens, auth.TokenSpec{Name: "one", Roles: []auth.Role{auth.RoleHolder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := auth.New(&auth.Options{TokenFile: tokens, Rate: 0.001, Burst: 4, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guard.Close()
+	w := httptest.NewRecorder()
+	r := d.request("POST", "/blob/"+testAccount+"?comp=batch", parts(requests...), "Content-Type", batchType, "Authorization", "Bearer "+secret)
+	guard.Wrap(d.server.Dialect()).ServeHTTP(w, r)
+	answers := strings.Split(w.Body.String(), "--batchresponse")[1:]
+	if w.Code != 202 || len(answers) != len(requests)+1 {
+		t.Fatalf("a batch of %d = %d %s", len(requests), w.Code, w.Body)
+	}
+	for i := range requests {
+		name, answer := fmt.Sprint(i), answers[i]
+		switch done := !d.has("box", name); {
+		case i < 4 && (!done || !strings.Contains(answer, "HTTP/1.1 202")):
+			t.Errorf("part %d, within the burst = %s, want 202", i, answer)
+		case i >= 4 && done:
+			t.Errorf("part %d was done beyond the rate", i)
+		case i >= 4 && !(strings.Contains(answer, "HTTP/1.1 503") && strings.Contains(answer, "x-ms-error-code: ServerBusy\r\n") && retryAfter.MatchString(answer)):
+			t.Errorf("part %d, beyond the rate = %s, want 503 ServerBusy and when to come back", i, answer)
+		}
+	}
+}
+
+// retryAfter is about a thousand seconds, which one request takes.
+var retryAfter = regexp.MustCompile(`(?m)^Retry-After: (99\d|1000)\r$`)
 
 const batchType = "multipart/mixed; boundary=edge"
 

@@ -23,8 +23,9 @@ type call struct {
 	id        string     // the request's
 	began     time.Time
 
-	sas    *sign.SAS    // the signature that let it in; nil: something else did
-	policy *sign.Policy // that completes it, if it names one
+	sas       *sign.SAS    // the signature that let it in; nil: something else did
+	policy    *sign.Policy // that completes it, if it names one
+	anonymous bool         // it got in without credentials
 
 	outer *call // the batch that it is a part of; nil: it came alone
 
@@ -48,10 +49,11 @@ func (c *call) begin(status int) {
 	c.w.WriteHeader(status)
 }
 
-// may reports whether the caller has one of these permissions. Only a shared
-// access signature limits them beyond what the operation needs.
+// may reports whether the caller has one of these permissions beyond what the
+// operation needs. Only a shared access signature limits them; whoever shows
+// nothing has none.
 func (c *call) may(letters string) bool {
-	return c.sas == nil || c.sas.May(letters, c.policy)
+	return !c.anonymous && (c.sas == nil || c.sas.May(letters, c.policy))
 }
 
 // remote returns the address of the caller, the zero value if it has none.

@@ -95,9 +95,10 @@ func (s *Server) copyRequest(c *call) (r catalog.CopyRequest, err error) {
 	return r, err
 }
 
-// keepTags reads whether the copy gets the source's tags.
+// keepTags reads whether the copy gets the source's tags. That the caller may
+// read them, mayRead has seen to.
 func (c *call) keepTags(own map[string]string) (bool, error) {
-	const name = "x-ms-copy-source-tag-option"
+	const name = tagOption
 	switch c.r.Header.Get(name) {
 	case "", "REPLACE":
 		return false, nil
@@ -105,7 +106,7 @@ func (c *call) keepTags(own map[string]string) (bool, error) {
 		if own != nil {
 			return false, fault.New(fault.BothUserTagsAndSourceTagsCopyPresentException)
 		}
-		return true, nil
+		return true, c.mayTag("Setting tags")
 	}
 	return false, badHeader(name, "it must be REPLACE or COPY")
 }

@@ -14,6 +14,7 @@ import (
 
 const (
 	sourceHeader = "x-ms-copy-source"
+	tagOption    = "x-ms-copy-source-tag-option"
 	maxSourceURL = 2 << 10 // how long the address of a source may be
 )
 
@@ -93,9 +94,9 @@ func (s *Server) own(u *url.URL, host string) bool {
 	return known
 }
 
-// mayRead reports whether the caller may read the source: by a signature in its
-// address, by the key of the same account, because it is public, or by the main
-// port's word.
+// mayRead reports whether the caller may read the source, and its tags if the
+// request is about them: by a signature in its address, by the key of the same
+// account, because it is public, or by the main port's word.
 func (s *Server) mayRead(c *call, from catalog.Ref, query url.Values) error {
 	if c.dialect.open {
 		if !auth.From(c.r.Context()).Has(auth.RoleReader) {
@@ -114,11 +115,19 @@ func (s *Server) mayRead(c *call, from catalog.Ref, query url.Values) error {
 	case err == nil:
 		err = s.allowAnybody(reader)
 	}
+	if err == nil && c.asksSourceTags() {
+		err = reader.mayTag("Reading the source's tags")
+	}
 	var f *fault.Error
 	if errors.As(err, &f) {
 		return unverified(f.Status, f.Message)
 	}
 	return err
+}
+
+// asksSourceTags reports whether the answer depends on the source's tags.
+func (c *call) asksSourceTags() bool {
+	return c.r.Header.Get(sourceConditions.tags) != "" || c.r.Header.Get(tagOption) == "COPY"
 }
 
 // readSource is what a copy does with its source.

@@ -59,6 +59,11 @@ func (c *call) conditions() (catalog.Conditions, error) {
 	var r headerReader
 	h := c.r.Header
 	k := r.conditions(h, plainConditions)
+	if k.Tags != "" {
+		if err := c.mayTag("A condition on tags"); err != nil {
+			return k, err
+		}
+	}
 	k.SequenceLE = r.number(h, "X-Ms-If-Sequence-Number-Le")
 	k.SequenceLT = r.number(h, "X-Ms-If-Sequence-Number-Lt")
 	k.SequenceEQ = r.number(h, "X-Ms-If-Sequence-Number-Eq")
@@ -68,7 +73,7 @@ func (c *call) conditions() (catalog.Conditions, error) {
 }
 
 // sourceConditions reads the conditional headers that are about the source of
-// a copy.
+// a copy. Whether the caller may ask for its tags, mayRead has seen to.
 func (c *call) sourceConditions() (catalog.Conditions, error) {
 	var r headerReader
 	k := r.conditions(c.r.Header, sourceConditions)

@@ -77,6 +77,11 @@ func (s *Server) listBlobs(c *call) error {
 	if err != nil {
 		return err
 	}
+	if l.include["tags"] {
+		if err := c.mayTag("A list with tags"); err != nil {
+			return err
+		}
+	}
 	page, err := s.catalog.List(c.r.Context(), c.ref, catalog.ListRequest{
 		Prefix: l.prefix, Delimiter: l.delimiter, Marker: l.marker, Max: l.max,
 		Snapshots: l.include["snapshots"], Uncommitted: l.include["uncommittedblobs"], BaseFirst: c.dialect.baseFirst,

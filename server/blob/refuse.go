@@ -17,7 +17,7 @@ import (
 // failure of ours goes to the log only.
 func (s *Server) refuse(c *call, err error) {
 	f := c.faultOf(err)
-	if f.Status >= http.StatusInternalServerError && f.Code != fault.NotImplemented {
+	if f.Status >= http.StatusInternalServerError && !saidSo(err) {
 		s.logFailure(c, err)
 	}
 	if c.status != 0 {
@@ -53,6 +53,13 @@ func (c *call) abandon() {
 		panic(http.ErrAbortHandler)
 	}
 	c.w.(*recorder).body.Reset()
+}
+
+// saidSo reports whether the door itself chose this answer, so that there is
+// nothing underneath to log.
+func saidSo(err error) bool {
+	var f *fault.Error
+	return errors.As(err, &f) && (f.Code == fault.NotImplemented || f.Code == fault.ServerBusy)
 }
 
 // faultOf returns the error as Azure's clients know it.

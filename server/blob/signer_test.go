@@ -20,6 +20,11 @@ func signRequest(r *http.Request, account sign.Account) {
 	if r.Header.Get("X-Ms-Version") == "" {
 		r.Header.Set("X-Ms-Version", "2025-01-05")
 	}
+	signAsIs(r, account)
+}
+
+// signAsIs signs the headers that are there.
+func signAsIs(r *http.Request, account sign.Account) {
 	length := ""
 	if r.ContentLength > 0 {
 		length = strconv.FormatInt(r.ContentLength, 10)

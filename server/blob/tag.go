@@ -22,6 +22,19 @@ const (
 // tagText is what keys and values are made of.
 var tagText = regexp.MustCompile(`^[A-Za-z0-9 +\-./:=_]*$`)
 
+// mayTag refuses whoever may not read and set tags, whatever they do it with:
+// whoever reads a blob need not know its tags, and must not find them by
+// guessing in a condition.
+func (c *call) mayTag(doing string) error {
+	switch {
+	case c.may("t"):
+		return nil
+	case c.anonymous:
+		return unauthenticated()
+	}
+	return fault.New(fault.AuthorizationPermissionMismatch).With("%s takes the permission t.", doing)
+}
+
 func addTag(tags map[string]string, key, value string) error {
 	switch {
 	case key == "":
@@ -46,8 +59,8 @@ func (c *call) tagsHeader() (map[string]string, error) {
 	if text == "" {
 		return nil, nil
 	}
-	if !c.may("t") {
-		return nil, fault.New(fault.AuthorizationPermissionMismatch).With("Setting tags takes the permission t.")
+	if err := c.mayTag("Setting tags"); err != nil {
+		return nil, err
 	}
 	tags := map[string]string{}
 	for pair := range strings.SplitSeq(text, "&") {

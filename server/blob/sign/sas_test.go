@@ -131,6 +131,9 @@ func elsewhere(v sas.BlobSignatureValues, target Target) []Target {
 	all := []Target{{Container: target.Container + "x", Blob: target.Blob}}
 	if v.BlobName != "" {
 		all = append(all, Target{Container: target.Container, Blob: target.Blob + "x", Snapshot: target.Snapshot}, Target{Container: target.Container})
+		if turned := strings.ReplaceAll(target.Blob, "/", `\`); turned != target.Blob {
+			all = append(all, Target{Container: target.Container, Blob: turned, Snapshot: target.Snapshot})
+		}
 	}
 	if !v.SnapshotTime.IsZero() {
 		all = append(all, Target{Container: target.Container, Blob: target.Blob},
@@ -222,19 +225,40 @@ func TestChangedSAS(t *testing.T) {
 	}
 }
 
-// Go's SDK signs the slash for a backslash, others sign the backslash itself.
+// A name with a backslash is opened by a grant that signs the backslash as it
+// is. Go's SDK signs a slash for it, and so grants another blob.
 func TestBackslash(t *testing.T) {
 	account, credential := two(t)
 	v := sas.BlobSignatureValues{ContainerName: "c", BlobName: `a\b`, Permissions: "r", ExpiryTime: noon.Add(time.Hour)}
 	p, err := v.SignWithSharedKey(credential)
-	values := query(t, p, err)
-	r := request{target: Target{Container: "c", Blob: `a\b`}}
-	refused(t, "signed with a slash", r.verify(t, account, values), "")
+	folded := query(t, p, err)
 	own := signedQuery(account, "sv=2020-12-06&sr=b&sp=r&se=2026-03-02",
 		"r\n\n2026-03-02\n/blob/leasehold2/c/a\\b\n\n\n\n2020-12-06\nb\n\n\n\n\n\n\n")
-	refused(t, "signed with a backslash", r.verify(t, account, own), "")
-	r.target.Blob = "a/b"
-	refused(t, "the backslash's grant for the slash", r.verify(t, account, own), fault.AuthenticationFailed)
+	backslash, slash := request{target: Target{Container: "c", Blob: `a\b`}}, request{target: Target{Container: "c", Blob: "a/b"}}
+	refused(t, "the backslash with its own grant", backslash.verify(t, account, own), "")
+	refused(t, "the slash with the backslash's grant", slash.verify(t, account, own), fault.AuthenticationFailed)
+	refused(t, "the backslash with the SDK's grant", backslash.verify(t, account, folded), fault.AuthenticationFailed)
+	refused(t, "the slash with the SDK's grant", slash.verify(t, account, folded), "")
+}
+
+// Two blobs that differ in a slash are two: the grant for one never opens the
+// other, whatever it permits.
+func TestSlashDoesNotOpenBackslash(t *testing.T) {
+	account, _ := two(t)
+	for _, letter := range "racwdxyltmeopfi" {
+		for _, kind := range []string{"b", "bs"} {
+			snapshot := ""
+			if kind == "bs" {
+				snapshot = "2026-03-01T11:59:00.0000001Z"
+			}
+			grant := signedQuery(account, fmt.Sprintf("sv=2020-12-06&sr=%s&sp=%c&se=2026-03-02", kind, letter),
+				fmt.Sprintf("%c\n\n2026-03-02\n/blob/leasehold2/c/a/b\n\n\n\n2020-12-06\n%s\n%s\n\n\n\n\n\n", letter, kind, snapshot))
+			r := request{target: Target{Container: "c", Blob: "a/b", Snapshot: snapshot}, need: Need{ResourceType: 'o', Permissions: string(letter)}}
+			refused(t, fmt.Sprintf("sr=%s, sp=%c for a/b", kind, letter), r.verify(t, account, grant), "")
+			r.target.Blob = `a\b`
+			refused(t, fmt.Sprintf(`sr=%s, sp=%c for a\b`, kind, letter), r.verify(t, account, grant), fault.AuthenticationFailed)
+		}
+	}
 }
 
 // signedQuery adds the signature of a text that a test wrote out.

@@ -42,7 +42,7 @@ func (s *SAS) Verify(account Account, target Target, need Need, now time.Time, r
 	if err := s.covers(target); err != nil {
 		return err
 	}
-	if !s.signedBy(account, target) {
+	if !account.signed(s.text(account.Name, target), s.values["sig"]) {
 		return unauthentic("The shared access signature's sig does not match. Check the key of account %s, and that every parameter is as it was signed.", account.Name)
 	}
 	granted, err := s.terms(policy)
@@ -73,17 +73,6 @@ func (s *SAS) covers(target Target) error {
 		return unauthentic("The shared access signature is for a snapshot, and the request names none.")
 	}
 	return nil
-}
-
-// signedBy tries the two spellings of a name with backslashes, since Azure
-// takes them for slashes and some SDKs sign them so.
-func (s *SAS) signedBy(account Account, target Target) bool {
-	if account.signed(s.text(account.Name, target), s.values["sig"]) {
-		return true
-	}
-	slashed := target
-	slashed.Blob = strings.ReplaceAll(target.Blob, `\`, "/")
-	return slashed != target && account.signed(s.text(account.Name, slashed), s.values["sig"])
 }
 
 // origin checks where the request comes from and how.
