@@ -155,7 +155,8 @@ func (b *batcher) carry() {
 		return
 	}
 	a, err := b.carrier.send(t.request())
-	b.arrive(t, t.outcomes(a, err))
+	outcomes, unknown := t.outcomes(a, err)
+	b.arrive(t, outcomes, unknown)
 	b.leaveSeat()
 }
 
@@ -199,12 +200,13 @@ func (b *batcher) board() *trip {
 }
 
 // arrive tells the passengers what became of them. What comes for those who
-// have left is given to their late, which may make calls of its own.
-func (b *batcher) arrive(t *trip, outcomes []outcome) {
+// have left is given to their late, which may make calls of its own. If batches
+// are unknown to the server, this was the last one.
+func (b *batcher) arrive(t *trip, outcomes []outcome, unknown bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t.cancel()
-	if t.unknown {
+	if unknown {
 		b.never = true
 		for _, p := range b.queue {
 			p.tell(outcome{alone: true})

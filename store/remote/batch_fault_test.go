@@ -192,16 +192,23 @@ func TestBatchesOfTheImpatient(t *testing.T) {
 	}
 }
 
-// What is said of the batch is said to everybody in it.
+// What the server says of the batch is said to everybody in it, even if from a
+// stranger it would be worth another try.
 func TestRefusedBatches(t *testing.T) {
-	s := remote.Together(server(t, nil, (&desk{t: t, instead: func(w http.ResponseWriter, _ *http.Request, _ wire.BatchRequest) {
-		refuse(w, &leasehold.Error{Reason: leasehold.ReasonRateLimited, RetryAfter: 3 * time.Second})
-	}}).ServeHTTP))
-	c := acquireAll(t.Context(), s, 3)
-	c.Wait()
-	for i, err := range c.errs {
-		if e := typed(t, "Acquire", err, leasehold.ReasonRateLimited); e.RetryAfter != 3*time.Second || e.Op != "acquire" || e.Resource != "r"+string(rune('0'+i)) {
-			t.Errorf("Acquire %d = %+v, want when to come back", i, e)
+	for _, reason := range []leasehold.Reason{leasehold.ReasonRateLimited, leasehold.ReasonForbidden, leasehold.ReasonInvalid, leasehold.ReasonMediaType} {
+		d := &desk{t: t, instead: func(w http.ResponseWriter, _ *http.Request, _ wire.BatchRequest) {
+			refuse(w, &leasehold.Error{Reason: reason, RetryAfter: 3 * time.Second})
+		}}
+		s := remote.Together(server(t, nil, d.ServeHTTP))
+		c := acquireAll(t.Context(), s, 3)
+		c.Wait()
+		for i, err := range c.errs {
+			if e := typed(t, "Acquire", err, reason); e.RetryAfter != 3*time.Second || e.Op != "acquire" || e.Resource != "r"+string(rune('0'+i)) {
+				t.Errorf("Acquire %d = %+v, want when to come back", i, e)
+			}
+		}
+		if paths, batches, _ := d.seen(); len(paths) != len(batches) {
+			t.Errorf("%s: %d requests of which %d are batches, want nothing sent again", reason, len(paths), len(batches))
 		}
 	}
 }
@@ -224,29 +231,6 @@ func TestOlderServers(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A batch that does not get past what stands between, because of its size or
-// its path, is taken apart.
-func TestBatchesThatAreStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		status := http.StatusForbidden
-		d := &desk{t: t, instead: func(w http.ResponseWriter, _ *http.Request, _ wire.BatchRequest) {
-			http.Error(w, "nginx", status)
-			status = http.StatusRequestEntityTooLarge
-		}}
-		s := remote.Together(overPipes(t, d))
-		for range 2 {
-			c := acquireAll(t.Context(), s, 10)
-			c.Wait()
-			if slices.ContainsFunc(c.errs, failed) {
-				t.Errorf("Acquire = %v, want grants", c.errs)
-			}
-		}
-		if paths, batches, _ := d.seen(); len(batches) < 2 || len(paths) != 20+len(batches) {
-			t.Errorf("%d batches in %d requests, want each tried", len(batches), len(paths))
-		}
-	})
 }
 
 // Close ends the calls that wait for a batch, of which nothing was sent, and

@@ -79,9 +79,11 @@ func isProblem(a *answer) bool {
 // server is not from a stranger, or a proxy that restarts would cost leases.
 func (s *Store) strange(c call, a *answer) error {
 	e := &leasehold.Error{Op: c.op, Resource: c.resource, Store: kind, Reason: leasehold.ReasonUnavailable}
-	open := a.StatusCode < 300 || a.StatusCode >= 500 // whether it happened
-	if namesTheCase[a.StatusCode] || open && c.effect != reads {
+	switch {
+	case namesTheCase[a.StatusCode]:
 		e.Reason = wire.ReasonOf(a.StatusCode)
+	case c.effect != reads && a.StatusCode/100 != 3 && !turnsBack[a.StatusCode]:
+		e.Reason = leasehold.ReasonUnknown
 	}
 	if n, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && n > 0 {
 		e.RetryAfter = time.Duration(min(n, 86_400)) * time.Second
@@ -100,6 +102,21 @@ var namesTheCase = map[int]bool{
 	http.StatusTooManyRequests:       true,
 	http.StatusNotImplemented:        true,
 	http.StatusServiceUnavailable:    true,
+}
+
+// turnsBack are the statuses with which a stranger turns a request back before
+// it passes it on. After one that is not here and does not name the case, such
+// as that of a proxy that has lost its patience with the server (408), it may
+// have happened.
+var turnsBack = map[int]bool{
+	http.StatusBadRequest:                  true,
+	http.StatusForbidden:                   true,
+	http.StatusNotFound:                    true,
+	http.StatusMethodNotAllowed:            true,
+	http.StatusRequestEntityTooLarge:       true,
+	http.StatusRequestURITooLong:           true,
+	http.StatusUnsupportedMediaType:        true,
+	http.StatusRequestHeaderFieldsTooLarge: true,
 }
 
 // explain completes the error of a check that was made on this side.

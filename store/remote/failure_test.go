@@ -122,7 +122,8 @@ func TestStrangers(t *testing.T) {
 		status      int
 		read, write leasehold.Reason
 	}{
-		{301, down, down}, {307, down, down}, {400, down, down}, {404, down, down}, {409, down, down},
+		{301, down, down}, {307, down, down}, {400, down, down}, {404, down, down}, {405, down, down},
+		{414, down, down}, {431, down, down}, {408, down, unknown}, {409, down, unknown}, {499, down, unknown},
 		{401, leasehold.ReasonUnauthenticated, leasehold.ReasonUnauthenticated},
 		{403, leasehold.ReasonForbidden, leasehold.ReasonForbidden},
 		{413, leasehold.ReasonTooLarge, leasehold.ReasonTooLarge},

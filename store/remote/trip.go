@@ -60,7 +60,6 @@ type trip struct {
 	here       int // those who have not left
 	ctx        context.Context
 	cancel     context.CancelFunc
-	unknown    bool // the server knows no batches
 }
 
 func newTrip(life context.Context, passengers []*passenger) *trip {
@@ -109,7 +108,8 @@ func (t *trip) request() *request {
 // late hears the server's last word, when everybody has left.
 func (t *trip) late(a *answer) {
 	var running sync.WaitGroup
-	for i, o := range t.outcomes(a, nil) {
+	outcomes, _ := t.outcomes(a, nil)
+	for i, o := range outcomes {
 		if p := t.passengers[i]; p.late != nil && o.answer != nil {
 			running.Go(func() { p.late(o.answer) })
 		}
@@ -120,8 +120,10 @@ func (t *trip) late(a *answer) {
 // outcomes reads the answer and makes of it an outcome for each passenger. A
 // batch that was not taken as one changed nothing: if it can be so that the
 // server takes single calls, that is tried. Any other refusal is everybody's.
-func (t *trip) outcomes(a *answer, err error) []outcome {
-	all := make([]outcome, len(t.passengers))
+// It also reports whether the server knows no batches. The trip stays as it is:
+// the last word may be read while the trip ends.
+func (t *trip) outcomes(a *answer, err error) (all []outcome, unknown bool) {
+	all = make([]outcome, len(t.passengers))
 	var text []byte
 	if err == nil {
 		text, err = readBody(a)
@@ -132,22 +134,20 @@ func (t *trip) outcomes(a *answer, err error) []outcome {
 			err = errNonsense
 		}
 	}
+	unknown = err == nil && unknownPath(a)
 	for i := range all {
 		switch {
 		case err != nil:
 			all[i].err = err
 		case parts != nil:
 			all[i].answer = newAnswer(parts[i].Status, problemHeader, parts[i].Body)
-		case unknownPath(a):
-			t.unknown = true
-			all[i].alone = true
-		case refusedAsOne(a):
+		case unknown, refusedAsOne(a):
 			all[i].alone = true
 		default:
 			all[i].answer = newAnswer(a.StatusCode, a.Header, text)
 		}
 	}
-	return all
+	return all, unknown
 }
 
 // unknownPath reports whether the server knows no batches: it is an older one.
@@ -156,15 +156,10 @@ func unknownPath(a *answer) bool {
 }
 
 // refusedAsOne reports whether somebody on the way did not let the batch pass,
-// because of its size or its path, who may let the calls pass.
+// because of its size or its path, who may let the calls pass. Whoever may have
+// passed it on has not: the calls would happen twice.
 func refusedAsOne(a *answer) bool {
-	switch a.StatusCode {
-	case http.StatusRequestEntityTooLarge:
-		return true
-	case http.StatusUnauthorized, http.StatusTooManyRequests:
-		return false
-	}
-	return a.StatusCode/100 == 4 && !isProblem(a)
+	return a.StatusCode == http.StatusRequestEntityTooLarge || turnsBack[a.StatusCode] && !isProblem(a)
 }
 
 // problemHeader is the header of every answer in a batch. It only matters if
