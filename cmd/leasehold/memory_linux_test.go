@@ -28,10 +28,10 @@ func TestBinaryInMemory(t *testing.T) {
 	}
 }
 
-// startInMemory starts a server that is not told to ignore hangups, and finds
-// its directory.
+// startInMemory starts a server and finds its directory.
 func startInMemory(t *testing.T) (*running, string) {
 	t.Helper()
+	heedSignals() // the server ignores a hangup only if we do
 	server := startProcess(t, binary(t, "serve", "--listen", "127.0.0.1:0", "--in-memory"), func(*exec.Cmd) {})
 	server.says("BlobEndpoint")
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", server.cmd.Process.Pid))
