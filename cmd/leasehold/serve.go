@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/leasehold/leasehold/server/auth"
@@ -144,7 +143,6 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	collectLess()
 	// Listening comes first: whoever finds the database in use is told the
 	// address, which with port 0 is not known before.
 	listener, err := listen(ctx, f.listen, "--listen")
@@ -178,18 +176,6 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	logger.Info("serving", "url", url, "version", readBuildInfo().Version, "pid", os.Getpid(),
 		"tokens", f.tokenFile != "", "tls", f.secure())
 	return errors.Join(h.open(ctx), rooms.close())
-}
-
-// garbage is how much may pile up between two collections, in percent of what
-// is in use. A server uses little and makes much: at Go's 100 it collects many
-// times a second, which takes a tenth of its time. It costs a few MiB, and more would cost more.
-const garbage = 150
-
-// collectLess sets it, unless the environment says something else.
-func collectLess() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
-	}
 }
 
 // listen says what to do about an address that cannot be had.
