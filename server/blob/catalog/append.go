@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/leasehold/leasehold/seam"
 	"github.com/leasehold/leasehold/server/blob/fault"
@@ -10,9 +9,6 @@ import (
 
 // MaxAppended is how many blocks an append blob takes.
 const MaxAppended = 50_000
-
-// BlobIsSealed is the code of Azure's refusal to append to a sealed blob.
-const BlobIsSealed = "BlobIsSealed"
 
 // AppendBlock adds bytes at the end of an append blob and says where they begin.
 // It takes the upload over.
@@ -52,7 +48,7 @@ func (e *edit) judgeAppend(a Access, u *Upload) error {
 	case e.item.Kind != Append:
 		return fault.New(fault.InvalidBlobType).With("only append blobs can be appended to")
 	case e.item.Sealed:
-		return errSealed()
+		return fault.New(fault.BlobIsSealed)
 	case u.problem() != nil:
 		return u.problem()
 	case u.Size == 0:
@@ -65,10 +61,6 @@ func (e *edit) judgeAppend(a Access, u *Upload) error {
 		return fault.New(fault.BlockCountExceedsLimit).With("the blob has %d blocks, and cannot have more", MaxAppended)
 	}
 	return nil
-}
-
-func errSealed() *fault.Error {
-	return &fault.Error{Code: BlobIsSealed, Status: http.StatusConflict, Message: "The blob is sealed, and takes no more blocks."}
 }
 
 // Seal makes an append blob take no more blocks. To seal it again is fine, and

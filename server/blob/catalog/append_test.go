@@ -141,7 +141,7 @@ func TestSeal(t *testing.T) {
 		t.Errorf("Seal again = %+v, %v", again, err)
 	}
 	_, _, err = h.AppendBlock(t.Context(), ref, h.Accept([]byte("x")), catalog.Access{})
-	wantFault(t, "AppendBlock to a sealed blob", err, catalog.BlobIsSealed)
+	wantFault(t, "AppendBlock to a sealed blob", err, fault.BlobIsSealed)
 	id := h.lease(ref)
 	_, err = h.Seal(t.Context(), ref, catalog.Access{})
 	wantRefusal(t, "Seal of a leased blob", err, leasehold.ReasonMissing)

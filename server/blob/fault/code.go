@@ -85,6 +85,7 @@ const (
 	BlobArchived                        = "BlobArchived"
 	BlobBeingRehydrated                 = "BlobBeingRehydrated"
 	BlobImmutableDueToPolicy            = "BlobImmutableDueToPolicy"
+	BlobIsSealed                        = "BlobIsSealed"
 	BlobNotArchived                     = "BlobNotArchived"
 	BlobNotFound                        = "BlobNotFound"
 	BlobOperationNotSupported           = "BlobOperationNotSupported"

@@ -40,7 +40,7 @@ var statuses = map[int]string{
 	405: `UnsupportedHttpVerb`,
 	409: `BlobAlreadyExists BlobArchived BlobBeingRehydrated
 		BlobImmutableDueToPolicy BlobNotArchived BlobOperationNotSupported
-		BlobOverwritten BlobTierInadequateForContentLength
+		BlobIsSealed BlobOverwritten BlobTierInadequateForContentLength
 		BlobUsesCustomerSpecifiedEncryption BlockCountExceedsLimit
 		CannotChangeToLowerTier ContainerAlreadyExists ContainerBeingDeleted
 		ContainerDisabled ContentLengthLargerThanTierLimit

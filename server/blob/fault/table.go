@@ -84,6 +84,7 @@ var table = map[string]entry{
 	BlobNotArchived:                     {conflict, "The blob is not in the archive tier."},
 	BlobNotFound:                        {missing, "The blob does not exist."},
 	BlobOperationNotSupported:           {conflict, "The blob does not support this operation."},
+	BlobIsSealed:                        {conflict, "The blob is sealed, and takes no more blocks."},
 	BlobOverwritten:                     {conflict, "The blob has been written anew since the previous snapshot."},
 	BlobTierInadequateForContentLength:  {conflict, "The blob is larger than the tier allows."},
 	BlobUsesCustomerSpecifiedEncryption: {conflict, "The blob is encrypted with a key of the customer's, which the request must carry."},
