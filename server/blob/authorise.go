@@ -19,10 +19,10 @@ func (s *Server) authorise(c *call) error {
 		return c.allowCaller()
 	}
 	account, _ := s.accounts.Lookup(c.ref.Account)
-	if c.r.Header.Get("Authorization") != "" {
+	if first(c.r.Header, "Authorization") != "" {
 		return sign.SharedKey(c.r, account, sign.AsSent(c.r), time.Now())
 	}
-	sas, has, err := sign.Parse(c.query)
+	sas, has, err := sign.Parse(c.query.Values())
 	switch {
 	case err != nil:
 		return err

@@ -49,8 +49,8 @@ func (c *call) newProperties() (p newProperties, err error) {
 	h := p.headers
 	p.some = h.ContentType+h.ContentEncoding+h.ContentLanguage+h.ContentDisposition+h.CacheControl != "" || h.ContentMD5 != nil
 	var r headerReader
-	p.size = r.number(c.r.Header, "x-ms-blob-content-length")
-	p.number = r.number(c.r.Header, "x-ms-blob-sequence-number")
+	p.size = r.number(c.r.Header, "X-Ms-Blob-Content-Length")
+	p.number = r.number(c.r.Header, "X-Ms-Blob-Sequence-Number")
 	if r.err != nil {
 		return p, r.err
 	}

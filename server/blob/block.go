@@ -24,7 +24,7 @@ func (s *Server) stage(c *call, receive func(catalog.Access) (delivery, error)) 
 	if block == "" {
 		return fault.New(fault.MissingRequiredQueryParameter).With("The query parameter blockid is missing.")
 	}
-	id, err := c.leaseID("x-ms-lease-id")
+	id, err := c.leaseID("X-Ms-Lease-Id")
 	if err != nil {
 		return err
 	}

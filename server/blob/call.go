@@ -3,7 +3,6 @@ package blob
 import (
 	"net/http"
 	"net/netip"
-	"net/url"
 	"time"
 
 	"github.com/leasehold/leasehold/server/blob/catalog"
@@ -19,8 +18,8 @@ type call struct {
 	ref       catalog.Ref
 	level     level
 	secondary bool
-	query     url.Values // names in lower case
-	id        string     // the request's
+	query     sign.Query
+	id        string // the request's
 	began     time.Time
 
 	sas       *sign.SAS    // the signature that let it in; nil: something else did
@@ -31,20 +30,44 @@ type call struct {
 
 	status int    // of the answer; zero: there is none yet
 	code   string // of the error, if it was one
+
+	values [8]string // of headers of the answer: see set
+	used   int
 }
 
 // header returns the headers of the answer.
 func (c *call) header() http.Header { return c.w.Header() }
 
+// set gives the answer a header whose name is spelled as net/http does. It is
+// h.Set without the work, for the headers that most answers have: to respell
+// names and to make a slice for each value took longer than to write them.
+func (c *call) set(name, value string) {
+	if c.used == len(c.values) {
+		c.header()[name] = []string{value}
+		return
+	}
+	c.values[c.used] = value
+	c.used++
+	c.header()[name] = c.values[c.used-1 : c.used : c.used]
+}
+
+// Values that many answers share. Nobody changes the values of a header.
+var (
+	zeroLength = []string{"0"}
+	noSniffing = []string{"nosniff"}
+)
+
 // answer sends an answer without a body.
 func (c *call) answer(status int) error {
-	c.header().Set("Content-Length", "0")
-	c.begin(status)
+	c.header()["Content-Length"] = zeroLength
+	c.status = status
+	c.w.WriteHeader(status)
 	return nil
 }
 
-// begin sends the headers. The body, if there is one, is written to c.w.
+// begin sends the headers of an answer whose body is written to c.w.
 func (c *call) begin(status int) {
+	c.header()["X-Content-Type-Options"] = noSniffing
 	c.status = status
 	c.w.WriteHeader(status)
 }

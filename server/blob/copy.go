@@ -79,7 +79,7 @@ func (s *Server) copyRequest(c *call) (r catalog.CopyRequest, err error) {
 	if r.SourceIf, err = c.sourceConditions(); err != nil {
 		return r, err
 	}
-	if r.SourceLease, err = c.leaseID("x-ms-source-lease-id"); err != nil {
+	if r.SourceLease, err = c.leaseID("X-Ms-Source-Lease-Id"); err != nil {
 		return r, err
 	}
 	if r.Metadata, err = c.metadata(); err != nil {

@@ -57,7 +57,7 @@ func parseSource(text string) (*url.URL, error) {
 }
 
 // locateSource finds out what the address names.
-func (s *Server) locateSource(c *call, u *url.URL) (source, url.Values, error) {
+func (s *Server) locateSource(c *call, u *url.URL) (source, sign.Query, error) {
 	d := c.dialect
 	if d.prefix != "" && !strings.HasPrefix(u.EscapedPath(), d.prefix+"/") {
 		d = azure
@@ -69,7 +69,7 @@ func (s *Server) locateSource(c *call, u *url.URL) (source, url.Values, error) {
 	case at.level != atBlob:
 		return source{}, nil, badHeader(sourceHeader, "it names no blob")
 	}
-	query, err := parseQuery(u.RawQuery)
+	query, err := sign.ParseQuery(u.RawQuery)
 	if err != nil {
 		return source{}, nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Server) own(u *url.URL, host string) bool {
 // mayRead reports whether the caller may read the source, and its tags if the
 // request is about them: by a signature in its address, by the key of the same
 // account, because it is public, or by the main port's word.
-func (s *Server) mayRead(c *call, from catalog.Ref, query url.Values) error {
+func (s *Server) mayRead(c *call, from catalog.Ref, query sign.Query) error {
 	if c.dialect.open {
 		if !auth.From(c.r.Context()).Has(auth.RoleReader) {
 			return unverified(http.StatusForbidden, "Reading the source takes a token with the role reader.")
@@ -106,7 +106,7 @@ func (s *Server) mayRead(c *call, from catalog.Ref, query url.Values) error {
 	}
 	account, _ := s.accounts.Lookup(from.Account)
 	reader := &call{r: c.r, ref: from, dialect: c.dialect, query: query, op: readSource}
-	sas, has, err := sign.Parse(query)
+	sas, has, err := sign.Parse(query.Values())
 	switch {
 	case err == nil && has:
 		err = s.allowSAS(reader, account, sas)

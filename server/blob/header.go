@@ -22,7 +22,7 @@ func (c *call) access() (catalog.Access, error) {
 
 // leaseID reads a lease id from a header; the zero ID if it is not there.
 func (c *call) leaseID(name string) (leasehold.ID, error) {
-	text := c.r.Header.Get(name)
+	text := first(c.r.Header, name)
 	if text == "" {
 		return leasehold.ID{}, nil
 	}
@@ -41,9 +41,16 @@ func (c *call) caller() string {
 	return ""
 }
 
-// conditionNames are the names of one set of conditional headers, as net/http
-// spells them: every request looks for all of them, and to respell a name costs
-// more than to look.
+// first is h.Get for a name that is spelled as net/http does: every request looks
+// for a dozen headers, and to respell a name costs more than to look.
+func first(h http.Header, name string) string {
+	if values := h[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// conditionNames are the names of one set of conditional headers.
 type conditionNames struct{ match, noneMatch, modified, unmodified, tags string }
 
 var (
@@ -82,7 +89,7 @@ func (c *call) sourceConditions() (catalog.Conditions, error) {
 
 func (r *headerReader) conditions(h http.Header, n conditionNames) catalog.Conditions {
 	return catalog.Conditions{
-		Match: h.Get(n.match), NoneMatch: h.Get(n.noneMatch), Tags: h.Get(n.tags),
+		Match: first(h, n.match), NoneMatch: first(h, n.noneMatch), Tags: first(h, n.tags),
 		ModifiedSince: r.time(h, n.modified), UnmodifiedSince: r.time(h, n.unmodified),
 	}
 }
@@ -91,7 +98,7 @@ func (r *headerReader) conditions(h http.Header, n conditionNames) catalog.Condi
 type headerReader struct{ err error }
 
 func (r *headerReader) time(h http.Header, name string) time.Time {
-	text := h.Get(name)
+	text := first(h, name)
 	if text == "" {
 		return time.Time{}
 	}
@@ -104,7 +111,7 @@ func (r *headerReader) time(h http.Header, name string) time.Time {
 
 // number reads a whole number that is not negative; nil if it is not there.
 func (r *headerReader) number(h http.Header, name string) *int64 {
-	text := h.Get(name)
+	text := first(h, name)
 	if text == "" {
 		return nil
 	}

@@ -42,16 +42,16 @@ func (s *Server) lease(c *call) error {
 	if err != nil {
 		return err
 	}
-	h := c.header()
-	setVersion(h, answer.Ticks)
+	c.set("Etag", answer.Ticks.ETag())
+	c.set("Last-Modified", httpTime(answer.Ticks))
 	switch request.Action {
 	case catalog.Acquire:
-		h.Set("X-Ms-Lease-Id", answer.ID.Reveal())
+		c.set("X-Ms-Lease-Id", answer.ID.Reveal())
 		return c.answer(http.StatusCreated)
 	case catalog.Renew, catalog.Change:
-		h.Set("X-Ms-Lease-Id", answer.ID.Reveal())
+		c.set("X-Ms-Lease-Id", answer.ID.Reveal())
 	case catalog.Break:
-		h.Set("X-Ms-Lease-Time", wholeSeconds(answer.Remaining))
+		c.set("X-Ms-Lease-Time", wholeSeconds(answer.Remaining))
 		return c.answer(http.StatusAccepted)
 	}
 	return c.answer(http.StatusOK)
@@ -86,7 +86,7 @@ func (c *call) leaseRequest() (r catalog.LeaseRequest, err error) {
 }
 
 func (c *call) mustHaveID(name string) (leasehold.ID, error) {
-	if c.r.Header.Get(name) == "" {
+	if first(c.r.Header, name) == "" {
 		return leasehold.ID{}, noHeader(name)
 	}
 	return c.leaseID(name)
@@ -100,7 +100,7 @@ const (
 
 func (c *call) leaseDuration() (time.Duration, error) {
 	const name = "X-Ms-Lease-Duration"
-	text := c.r.Header.Get(name)
+	text := first(c.r.Header, name)
 	if text == "" {
 		return 0, noHeader(name)
 	}
@@ -116,7 +116,7 @@ func (c *call) leaseDuration() (time.Duration, error) {
 
 func (c *call) breakPeriod() (*time.Duration, error) {
 	const name = "X-Ms-Lease-Break-Period"
-	text := c.r.Header.Get(name)
+	text := first(c.r.Header, name)
 	if text == "" {
 		return nil, nil
 	}

@@ -21,7 +21,7 @@ type listing struct {
 // this door has none of, such as deleted blobs, adds nothing to a list.
 func (c *call) readListing(known string) (listing, error) {
 	l := listing{prefix: c.query.Get("prefix"), marker: c.query.Get("marker"), delimiter: c.query.Get("delimiter"), include: map[string]bool{}}
-	for _, values := range c.query["include"] {
+	for _, values := range c.query.Values()["include"] {
 		for word := range strings.SplitSeq(values, ",") {
 			word = strings.ToLower(strings.TrimSpace(word))
 			if word != "" && !strings.Contains(" "+known+" ", " "+word+" ") {

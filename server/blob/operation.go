@@ -135,7 +135,7 @@ func (o *operation) fits(h http.Header) bool {
 	if o.Header == "" {
 		return true
 	}
-	value := h.Get(o.Header)
+	value := first(h, o.Header)
 	return value != "" && (o.Value == "" || strings.EqualFold(value, o.Value))
 }
 

@@ -38,13 +38,13 @@ func (s *Server) putAppend(c *call) error { return s.putEmpty(c, catalog.Append,
 // putPage makes a page blob, which begins as zeros.
 func (s *Server) putPage(c *call) error {
 	var r headerReader
-	size := r.number(c.r.Header, "x-ms-blob-content-length")
-	sequence := r.number(c.r.Header, "x-ms-blob-sequence-number")
+	size := r.number(c.r.Header, "X-Ms-Blob-Content-Length")
+	sequence := r.number(c.r.Header, "X-Ms-Blob-Sequence-Number")
 	switch {
 	case r.err != nil:
 		return r.err
 	case size == nil:
-		return noHeader("x-ms-blob-content-length")
+		return noHeader("X-Ms-Blob-Content-Length")
 	case sequence == nil:
 		sequence = new(int64)
 	}

@@ -109,10 +109,10 @@ func TestTruncatedBody(t *testing.T) {
 func TestUnbuiltHeaders(t *testing.T) {
 	d := newDoor(t)
 	d.ensure("box")
-	for name := range unbuiltHeaders {
-		r := d.signed("PUT", "/"+testAccount+"/box/a", "x", "x-ms-blob-type", "BlockBlob", name, "x")
+	for _, u := range unbuiltHeaders {
+		r := d.signed("PUT", "/"+testAccount+"/box/a", "x", "x-ms-blob-type", "BlockBlob", u.name, "x")
 		if got := statusAndCode(r); got != "501 NotImplemented" {
-			t.Errorf("%s = %s, want 501 NotImplemented", name, got)
+			t.Errorf("%s = %s, want 501 NotImplemented", u.name, got)
 		}
 	}
 	if d.has("box", "a") {

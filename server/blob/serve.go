@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/fault"
+	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
 // newest is the version that is answered to whoever names none. Any version is
@@ -58,7 +58,7 @@ func (s *Server) run(c *call) error {
 // locate reads the address.
 func (s *Server) locate(c *call) error {
 	var err error
-	if c.query, err = parseQuery(c.r.URL.RawQuery); err != nil {
+	if c.query, err = sign.ParseQuery(c.r.URL.RawQuery); err != nil {
 		return err
 	}
 	if err := s.checkHost(c.r.Host); err != nil && !c.dialect.open { // the main port has looked already
@@ -102,48 +102,32 @@ func (c *call) readSnapshot() error {
 	return nil
 }
 
-// parseQuery reads a query. What url.ParseQuery would drop is refused.
-func parseQuery(raw string) (url.Values, error) {
-	parsed := url.Values{}
-	for pair := range strings.SplitSeq(raw, "&") {
-		if pair == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(pair, "=")
-		name, bad := url.QueryUnescape(name)
-		value, bad2 := url.QueryUnescape(value)
-		if bad != nil || bad2 != nil {
-			return nil, fault.New(fault.InvalidQueryParameterValue).With("The query has a % that begins no escape.")
-		}
-		name = strings.ToLower(name)
-		parsed[name] = append(parsed[name], value)
-	}
-	return parsed, nil
-}
-
-// setHeaders gives the answer what every answer has.
+// setHeaders gives the answer what every answer has, beside the date, which
+// net/http adds.
 func (s *Server) setHeaders(c *call) {
-	h := c.header()
-	h.Set("Server", s.name)
-	h.Set("X-Ms-Request-Id", c.id)
-	h.Set("X-Ms-Version", version(c.r))
-	h.Set("Date", c.began.UTC().Format(http.TimeFormat))
-	h.Set("X-Content-Type-Options", "nosniff")
-	if id := c.r.Header.Get("X-Ms-Client-Request-Id"); id != "" && len(id) <= 1024 && printable(id) {
-		h.Set("X-Ms-Client-Request-Id", id)
+	c.header()["Server"] = s.name
+	c.set("X-Ms-Request-Id", c.id)
+	c.set("X-Ms-Version", version(c.r))
+	if id := first(c.r.Header, "X-Ms-Client-Request-Id"); id != "" && len(id) <= 1024 && printable(id) {
+		c.set("X-Ms-Client-Request-Id", id)
 	}
 }
 
 // version returns the version of the protocol that the client speaks.
 func version(r *http.Request) string {
-	if v := r.Header.Get("X-Ms-Version"); v != "" && len(v) <= 32 && printable(v) {
+	if v := first(r.Header, "X-Ms-Version"); v != "" && len(v) <= 32 && printable(v) {
 		return v
 	}
 	return newest
 }
 
 func printable(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // finish catches a panic and logs the request: its operation and outcome, and
@@ -190,6 +174,12 @@ func newGUID() string {
 	var b [16]byte
 	rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	text := hex.EncodeToString(b[:])
-	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
+	text := make([]byte, 0, 36)
+	for i, part := range [...][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		if i > 0 {
+			text = append(text, '-')
+		}
+		text = hex.AppendEncode(text, part)
+	}
+	return string(text)
 }

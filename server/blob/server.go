@@ -55,7 +55,7 @@ type Server struct {
 	catalog  *catalog.Catalog
 	hosts    []string // in lower case; none: any
 	log      *slog.Logger
-	name     string // of the Server header
+	name     []string // the Server header
 	accounts *sign.Accounts
 	routes   routes
 	settings sync.Mutex // held by whoever changes service properties
@@ -67,7 +67,7 @@ func New(c *catalog.Catalog, o *Options) *Server {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Server{catalog: c, log: o.Logger, name: "Leasehold", routes: newRoutes(operations())}
+	s := &Server{catalog: c, log: o.Logger, name: []string{"Leasehold"}, routes: newRoutes(operations())}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -75,7 +75,7 @@ func New(c *catalog.Catalog, o *Options) *Server {
 		s.hosts = append(s.hosts, strings.Trim(strings.ToLower(host), "[]"))
 	}
 	if o.Version != "" {
-		s.name += "/" + o.Version
+		s.name[0] += "/" + o.Version
 	}
 	list := o.Accounts
 	if list == nil {

@@ -17,25 +17,25 @@ var unbuilt = map[place]string{
 
 // unbuiltHeaders ask for what this door cannot give. Ignoring them would
 // pretend that a blob is encrypted or protected.
-var unbuiltHeaders = map[string]string{
-	"X-Ms-Encryption-Key":                 "customer-provided keys",
-	"X-Ms-Encryption-Scope":               "encryption scopes",
-	"X-Ms-Default-Encryption-Scope":       "encryption scopes",
-	"X-Ms-Source-Encryption-Key":          "customer-provided keys",
-	"X-Ms-Immutability-Policy-Until-Date": "immutability policies",
-	"X-Ms-Legal-Hold":                     "legal holds",
-	"X-Ms-Structured-Body":                "structured bodies",
-	"X-Ms-Previous-Snapshot-Url":          "comparing with a snapshot by its URL (send prevsnapshot)",
+var unbuiltHeaders = []struct{ name, feature string }{
+	{"X-Ms-Encryption-Key", "customer-provided keys"},
+	{"X-Ms-Encryption-Scope", "encryption scopes"},
+	{"X-Ms-Default-Encryption-Scope", "encryption scopes"},
+	{"X-Ms-Source-Encryption-Key", "customer-provided keys"},
+	{"X-Ms-Immutability-Policy-Until-Date", "immutability policies"},
+	{"X-Ms-Legal-Hold", "legal holds"},
+	{"X-Ms-Structured-Body", "structured bodies"},
+	{"X-Ms-Previous-Snapshot-Url", "comparing with a snapshot by its URL (send prevsnapshot)"},
 
-	"X-Ms-Access-Tier-If-Modified-Since":   "conditions on the time of a tier",
-	"X-Ms-Access-Tier-If-Unmodified-Since": "conditions on the time of a tier",
+	{"X-Ms-Access-Tier-If-Modified-Since", "conditions on the time of a tier"},
+	{"X-Ms-Access-Tier-If-Unmodified-Since", "conditions on the time of a tier"},
 }
 
 // checkOffered refuses what would be ignored otherwise.
 func (c *call) checkOffered() error {
-	for name, feature := range unbuiltHeaders {
-		if c.r.Header.Get(name) != "" {
-			return fault.New(fault.NotImplemented).With("This server does not offer %s, which the header %s asks for.", feature, name)
+	for _, u := range unbuiltHeaders {
+		if first(c.r.Header, u.name) != "" {
+			return fault.New(fault.NotImplemented).With("This server does not offer %s, which the header %s asks for.", u.feature, u.name)
 		}
 	}
 	if c.query.Get("versionid") != "" {

@@ -29,6 +29,25 @@ func newBatch(number uint64) *batch {
 	return &batch{number: number, done: make(chan struct{})}
 }
 
+// moveInto takes over the memory of a batch that is written, of which nobody
+// looks at more than its fate any longer.
+func (b *batch) moveInto(old *batch) {
+	b.Rows, old.Rows = emptied(old.Rows), nil
+	b.Records, old.Records = emptied(old.Records), nil
+	b.told, old.told = emptied(old.told), nil
+}
+
+// emptied makes room for other things. What a rare large batch took is given
+// back.
+func emptied[T any](s []T) []T {
+	const most = 1024
+	if cap(s) > most {
+		return nil
+	}
+	clear(s)
+	return s[:0]
+}
+
 func (b *batch) empty() bool {
 	return !b.touched && len(b.Rows) == 0 && len(b.Records) == 0 &&
 		len(b.Settings) == 0 && len(b.Extras) == 0 && len(b.answers) == 0

@@ -41,6 +41,7 @@ func (e *Engine) commitPending() {
 	e.hub.publish(b.told) // first: whoever has the answer may watch for more
 	b.finish(nil)
 	b.deliver()
+	e.spare = b
 }
 
 // gather lets those whom the last commit set free join this one: it steps
@@ -75,6 +76,10 @@ func (e *Engine) launch() *batch {
 		Purged: e.purged,
 	}
 	e.flight, e.pending = b, newBatch(b.number+1)
+	if e.spare != nil {
+		e.pending.moveInto(e.spare)
+		e.spare = nil
+	}
 	return b
 }
 

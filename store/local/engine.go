@@ -54,6 +54,7 @@ type Engine struct {
 	purged  uint64
 	flight  *batch       // on its way to disk, or nil
 	pending *batch       // what the next commit will write
+	spare   *batch       // written, and its memory free to use; the committer's
 	saved   machine.Time // the clock in the last commit
 	wake    machine.Time // when the keeper looks next
 	down    error        // why nothing can be decided, or nil

@@ -21,7 +21,8 @@ const (
 type hub struct {
 	mu       sync.Mutex
 	last     uint64             // seq of the newest record published
-	recent   []leasehold.Record // the newest, oldest first, without a gap
+	recent   []leasehold.Record // the newest, without a gap: a ring once it is full
+	oldest   int                // where the ring begins
 	watchers map[*watcher]bool
 }
 
@@ -77,13 +78,14 @@ func (h *hub) missed(w *watcher) []leasehold.Notice {
 	if w.After == 0 || w.After == h.last {
 		return nil
 	}
-	if w.After > h.last || len(h.recent) == 0 || w.After < h.recent[0].Seq-1 {
+	if w.After > h.last || len(h.recent) == 0 || w.After < h.recent[h.oldest].Seq-1 {
 		return []leasehold.Notice{{Reset: true, Record: leasehold.Record{Seq: h.last}}}
 	}
 	var missed []leasehold.Notice
-	for _, r := range h.recent {
-		if r.Seq > w.After && w.wants(&r) {
-			missed = append(missed, leasehold.Notice{Record: r})
+	for i := range h.recent {
+		r := &h.recent[(h.oldest+i)%len(h.recent)]
+		if r.Seq > w.After && w.wants(r) {
+			missed = append(missed, leasehold.Notice{Record: *r})
 		}
 	}
 	return missed
@@ -110,13 +112,20 @@ func (h *hub) publish(records []leasehold.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last = records[len(records)-1].Seq
-	h.recent = append(h.recent, records...)
-	if len(h.recent) >= 2*replayed {
-		h.recent = append([]leasehold.Record(nil), h.recent[len(h.recent)-replayed:]...)
-	}
 	for i := range records {
-		h.tell(records[i])
+		h.remember(&records[i])
+		h.tell(&records[i])
 	}
+}
+
+// remember keeps a record in the place of the oldest.
+func (h *hub) remember(r *leasehold.Record) {
+	if len(h.recent) < replayed {
+		h.recent = append(h.recent, *r)
+		return
+	}
+	h.recent[h.oldest] = *r
+	h.oldest = (h.oldest + 1) % replayed
 }
 
 // refused tells of a refusal, which leaves no record and, while nobody
@@ -125,17 +134,18 @@ func (h *hub) refused(record func() leasehold.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.watchers) > 0 {
-		h.tell(record())
+		r := record()
+		h.tell(&r)
 	}
 }
 
-func (h *hub) tell(r leasehold.Record) {
+func (h *hub) tell(r *leasehold.Record) {
 	for w := range h.watchers {
-		if !w.wants(&r) {
+		if !w.wants(r) {
 			continue
 		}
 		select {
-		case w.notices <- leasehold.Notice{Record: r}:
+		case w.notices <- leasehold.Notice{Record: *r}:
 		default:
 			close(w.notices)
 			delete(h.watchers, w)

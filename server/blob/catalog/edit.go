@@ -8,7 +8,8 @@ import (
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
 
-// subject is what a request is about: a container, or a blob in it.
+// subject is what a request is about: a container, or a blob in it. Others may
+// share it, so nobody changes it.
 type subject struct {
 	container *Container
 	item      *Item // nil: there is no such blob
@@ -42,13 +43,12 @@ func (c *Catalog) shared(ctx context.Context, ref Ref, use func(subject) error) 
 	return use(subject{container: row, item: item, ticks: item.Ticks})
 }
 
-// committed returns a blob or snapshot that exists, for the caller to keep; the
-// blob's lock is held.
+// committed returns a blob or snapshot that exists; the blob's lock is held.
+// Nobody may change what it returns.
 func (c *Catalog) committed(ctx context.Context, container *Container, ref Ref) (*Item, error) {
 	path := ref.path()
 	if known := c.items.get(path, container.id); known != nil && !ref.IsSnapshot() {
-		own := *known
-		return &own, nil
+		return known, nil
 	}
 	item, err := c.item(ctx, container, ref)
 	switch {
@@ -57,8 +57,7 @@ func (c *Catalog) committed(ctx context.Context, container *Container, ref Ref) 
 	case item == nil || !item.Committed:
 		return nil, fault.New(fault.BlobNotFound)
 	case !ref.IsSnapshot():
-		own := *item
-		c.items.put(path, container.id, &own)
+		c.items.put(path, container.id, item)
 	}
 	return item, nil
 }

@@ -63,13 +63,14 @@ type LeaseAnswer struct {
 // no blob.
 func (c *Catalog) Lease(ctx context.Context, ref Ref, r LeaseRequest) (LeaseAnswer, error) {
 	var answer LeaseAnswer
+	resource, holder := ref.Resource(), ref.Holder()
 	err := c.shared(ctx, ref, func(thing subject) error {
 		answer.Ticks = thing.ticks
-		return c.engine.Do(ctx, ref.Resource(), func(v seam.View) (seam.Decision, error) {
+		return c.engine.Do(ctx, resource, func(v seam.View) (seam.Decision, error) {
 			if err := thing.judge(r.If); err != nil {
 				return seam.Decision{}, err
 			}
-			o := r.decide(v, ref)
+			o := r.decide(v, resource, holder)
 			if o.Reason != "" {
 				return seam.Decision{Outcome: o}, refused(ref, r.Action, o, v.Now)
 			}
@@ -94,12 +95,12 @@ func (r LeaseRequest) policy() machine.Policy {
 }
 
 // decide asks the machine.
-func (r LeaseRequest) decide(v seam.View, ref Ref) machine.Outcome {
+func (r LeaseRequest) decide(v seam.View, resource, holder string) machine.Outcome {
 	policy := r.policy()
 	switch r.Action {
 	case Acquire:
 		unlimited := leasehold.Unlimited
-		a := leasehold.AcquireRequest{Resource: ref.Resource(), Holder: ref.Holder(), ID: r.Proposed, TTL: r.Duration, MaxRenewals: &unlimited}
+		a := leasehold.AcquireRequest{Resource: resource, Holder: holder, ID: r.Proposed, TTL: r.Duration, MaxRenewals: &unlimited}
 		return machine.Acquire(v.Now, a, v.Fresh, []machine.Row{v.Row}, nil, policy)
 	case Renew:
 		return machine.Renew(v.Now, leasehold.RenewRequest{ID: r.ID}, v.Fresh, v.Row, policy)

@@ -21,11 +21,11 @@ type PageRange struct {
 // Whole pages are returned. Ranges that touch are one; nothing is said of how
 // they were written.
 func (c *Catalog) Pages(ctx context.Context, ref Ref, from, to int64, since Ticks, a Access) (*Item, []PageRange, error) {
-	var item *Item
+	var item Item
 	var ranges []PageRange
 	err := c.shared(ctx, ref, func(s subject) error {
-		item = s.item
-		if err := c.admit(ctx, ref, a, item); err != nil {
+		item = *s.item
+		if err := c.admit(ctx, ref, a, &item); err != nil {
 			return err
 		}
 		if item.Kind != Page {
@@ -35,13 +35,13 @@ func (c *Catalog) Pages(ctx context.Context, ref Ref, from, to int64, since Tick
 		if err != nil {
 			return err
 		}
-		ranges, err = c.compare(ctx, item, before, item.window(from, to))
+		ranges, err = c.compare(ctx, &item, before, item.window(from, to))
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return item, ranges, nil
+	return &item, ranges, nil
 }
 
 // window is the whole pages of the blob that have bytes between from and to.

@@ -12,15 +12,15 @@ import (
 
 // Head returns a blob or a snapshot. Of a base blob it shows the lease.
 func (c *Catalog) Head(ctx context.Context, ref Ref, a Access) (*Item, error) {
-	var item *Item
+	var item Item
 	err := c.shared(ctx, ref, func(s subject) error {
-		item = s.item
-		return c.admit(ctx, ref, a, item)
+		item = *s.item
+		return c.admit(ctx, ref, a, &item)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return item, nil
+	return &item, nil
 }
 
 // admit lets a reader of the item pass, or not. A snapshot has no lease: an id
@@ -48,7 +48,8 @@ type Content struct {
 func (c *Catalog) Get(ctx context.Context, ref Ref, a Access) (*Content, error) {
 	k := &Content{catalog: c}
 	err := c.shared(ctx, ref, func(s subject) error {
-		k.Item = s.item
+		own := *s.item
+		k.Item = &own
 		if err := c.admit(ctx, ref, a, k.Item); err != nil {
 			return err
 		}

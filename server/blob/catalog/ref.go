@@ -3,7 +3,6 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -66,8 +65,6 @@ const digestPrefix = "~sha256-"
 // Holder is how the account is named as the holder of its leases.
 func (r Ref) Holder() string { return "azure:" + r.Account }
 
-var containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
-
 // CheckContainer refuses what cannot be the name of a container.
 func CheckContainer(name string) error {
 	switch {
@@ -75,10 +72,26 @@ func CheckContainer(name string) error {
 		return nil
 	case len(name) < 3 || len(name) > 63:
 		return fault.New(fault.OutOfRangeInput).With("%q is no name for a container: it takes 3 to 63 characters", name)
-	case !containerName.MatchString(name):
+	case !isContainerName(name):
 		return fault.New(fault.InvalidResourceName).With("%q is no name for a container: it takes 3 to 63 lower-case letters, digits and single dashes", name)
 	}
 	return nil
+}
+
+// isContainerName: lower-case letters, digits, and dashes between two of them.
+func isContainerName(name string) bool {
+	dash := true // none at the beginning
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			dash = false
+		case c == '-' && !dash:
+			dash = true
+		default:
+			return false
+		}
+	}
+	return !dash
 }
 
 // CheckBlob refuses what cannot be the name of a blob.

@@ -1,7 +1,7 @@
 package catalog
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -29,7 +29,9 @@ func (t Ticks) Time() time.Time {
 }
 
 // ETag returns the ticks as an ETag, with its quotes.
-func (t Ticks) ETag() string { return fmt.Sprintf("\"0x%X\"", int64(t)) }
+func (t Ticks) ETag() string {
+	return `"0x` + strings.ToUpper(strconv.FormatInt(int64(t), 16)) + `"`
+}
 
 const snapshotLayout = "2006-01-02T15:04:05.0000000Z"
 

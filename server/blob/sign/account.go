@@ -24,6 +24,8 @@ import (
 type Account struct {
 	Name string
 	Keys [][]byte // decoded; one or two
+
+	signers signers // of the keys; none before NewAccounts
 }
 
 // Format prints the name alone, whatever the verb: keys do not belong in logs.
@@ -86,6 +88,10 @@ func NewAccounts(list ...Account) (*Accounts, error) {
 		}
 		if _, twice := named[a.Name]; twice {
 			return nil, fmt.Errorf("account %s is configured twice", a.Name)
+		}
+		a.signers = nil
+		for _, key := range a.Keys {
+			a.signers = append(a.signers, newSigner(key))
 		}
 		named[a.Name] = a
 	}

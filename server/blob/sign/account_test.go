@@ -12,7 +12,7 @@ import (
 )
 
 func TestAccounts(t *testing.T) {
-	second := Account{"leasehold2", [][]byte{[]byte("k1"), []byte("k2")}}
+	second := Account{Name: "leasehold2", Keys: [][]byte{[]byte("k1"), []byte("k2")}}
 	all, err := NewAccounts(second, Development())
 	if err != nil {
 		t.Fatal(err)
@@ -41,14 +41,14 @@ func TestAccounts(t *testing.T) {
 func TestRefusedAccounts(t *testing.T) {
 	key := [][]byte{[]byte("secretkey")}
 	for name, list := range map[string][]Account{
-		"short name":  {{"ab", key}},
-		"capitals":    {{"Leasehold", key}},
-		"secondary":   {{"lease-secondary", key}},
-		"no key":      {{"leasehold", nil}},
-		"three keys":  {{"leasehold", [][]byte{{1}, {2}, {3}}}},
-		"empty key":   {{"leasehold", [][]byte{{1}, {}}}},
-		"name twice":  {{"leasehold", key}, {"leasehold", key}},
-		"second name": {{"leasehold", key}, {"", key}},
+		"short name":  {{Name: "ab", Keys: key}},
+		"capitals":    {{Name: "Leasehold", Keys: key}},
+		"secondary":   {{Name: "lease-secondary", Keys: key}},
+		"no key":      {{Name: "leasehold", Keys: nil}},
+		"three keys":  {{Name: "leasehold", Keys: [][]byte{{1}, {2}, {3}}}},
+		"empty key":   {{Name: "leasehold", Keys: [][]byte{{1}, {}}}},
+		"name twice":  {{Name: "leasehold", Keys: key}, {Name: "leasehold", Keys: key}},
+		"second name": {{Name: "leasehold", Keys: key}, {Name: "", Keys: key}},
 	} {
 		got, err := NewAccounts(list...)
 		if got != nil || err == nil || strings.Contains(err.Error(), "secretkey") {
@@ -77,7 +77,7 @@ func TestParseAccount(t *testing.T) {
 
 // No way of printing shows a key or a signature.
 func TestNothingIsPrinted(t *testing.T) {
-	account := Account{"leasehold", [][]byte{[]byte("secretkey")}}
+	account := Account{Name: "leasehold", Keys: [][]byte{[]byte("secretkey")}}
 	grant, _, err := Parse(must("sv=2020-12-06&sr=b&sp=r&se=2026-03-02&sig=secretkey"))
 	if err != nil {
 		t.Fatal(err)

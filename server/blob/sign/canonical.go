@@ -1,13 +1,11 @@
 package sign
 
 import (
+	"cmp"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/leasehold/leasehold/server/blob/fault"
 )
 
 // AsSent is the path of a request as the client wrote it. URL.EscapedPath is
@@ -26,89 +24,82 @@ func AsSent(r *http.Request) string {
 
 // resource is what a request addresses.
 type resource struct {
-	account    string
-	path       string     // as sent
-	parameters url.Values // names in lower case, values decoded
+	account string
+	path    string // as sent
+	query   Query
 }
 
-// decodeQuery refuses what url.ParseQuery drops in silence, since a parameter
-// that is not signed must not exist. A semicolon is an ordinary character.
-func decodeQuery(raw string) (url.Values, error) {
-	values := url.Values{}
-	for pair := range strings.SplitSeq(raw, "&") {
-		if pair == "" {
+// appendCanonical adds the resource as Shared Key has it: the parameters by
+// name, each with its values in order.
+func (r resource) appendCanonical(b []byte) []byte {
+	b = r.appendBase(b)
+	sorted := slices.Clone(r.query)
+	slices.SortFunc(sorted, func(x, y Parameter) int {
+		return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(x.Value, y.Value))
+	})
+	for i, p := range sorted {
+		if i > 0 && p.Name == sorted[i-1].Name {
+			b = append(append(b, ','), p.Value...)
 			continue
 		}
-		name, value, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(name)
-		value, err2 := url.QueryUnescape(value)
-		if err != nil || err2 != nil {
-			return nil, fault.New(fault.InvalidQueryParameterValue).With("The query has a % that does not begin an escape.")
-		}
-		name = strings.ToLower(name)
-		values[name] = append(values[name], value)
+		b = append(append(b, '\n'), p.Name...)
+		b = append(append(b, ':'), p.Value...)
 	}
-	return values, nil
+	return b
 }
 
-// canonical is the resource for Shared Key.
-func (r resource) canonical() string {
-	var b strings.Builder
-	b.WriteString(r.base())
-	for _, name := range sortedNames(r.parameters, strings.Compare) {
-		values := slices.Sorted(slices.Values(r.parameters[name]))
-		b.WriteString("\n" + name + ":" + strings.Join(values, ","))
+// appendBrief adds the resource as Shared Key Lite has it.
+func (r resource) appendBrief(b []byte) []byte {
+	b = r.appendBase(b)
+	if !r.query.Has("comp") {
+		return b
 	}
-	return b.String()
+	return append(append(b, "?comp="...), r.query.Get("comp")...)
 }
 
-// brief is the resource for Shared Key Lite.
-func (r resource) brief() string {
-	if !r.parameters.Has("comp") {
-		return r.base()
-	}
-	return r.base() + "?comp=" + r.parameters.Get("comp")
-}
-
-func (r resource) base() string {
+func (r resource) appendBase(b []byte) []byte {
+	b = append(append(b, '/'), r.account...)
 	if r.path == "" {
-		return "/" + r.account + "/"
+		return append(b, '/')
 	}
-	return "/" + r.account + r.path
+	return append(b, r.path...)
 }
 
 // full is the text that Shared Key signs.
-func full(r *http.Request, what resource) []string {
+func full(r *http.Request, what resource) [][]byte {
 	h := r.Header
-	head := strings.Join([]string{
+	return eachOrder(h, what.appendCanonical,
 		r.Method,
-		h.Get("Content-Encoding"),
-		h.Get("Content-Language"),
+		first(h, "Content-Encoding"),
+		first(h, "Content-Language"),
 		contentLength(r),
-		h.Get("Content-MD5"),
-		h.Get("Content-Type"),
+		first(h, "Content-Md5"),
+		first(h, "Content-Type"),
 		date(h),
-		h.Get("If-Modified-Since"),
-		h.Get("If-Match"),
-		h.Get("If-None-Match"),
-		h.Get("If-Unmodified-Since"),
-		h.Get("Range"),
-		"",
-	}, "\n")
-	return eachOrder(h, head, what.canonical())
+		first(h, "If-Modified-Since"),
+		first(h, "If-Match"),
+		first(h, "If-None-Match"),
+		first(h, "If-Unmodified-Since"),
+		first(h, "Range"))
 }
 
 // lite is the text that Shared Key Lite signs.
-func lite(r *http.Request, what resource) []string {
+func lite(r *http.Request, what resource) [][]byte {
 	h := r.Header
-	head := strings.Join([]string{
+	return eachOrder(h, what.appendBrief,
 		r.Method,
-		h.Get("Content-MD5"),
-		h.Get("Content-Type"),
-		date(h),
-		"",
-	}, "\n")
-	return eachOrder(h, head, what.brief())
+		first(h, "Content-Md5"),
+		first(h, "Content-Type"),
+		date(h))
+}
+
+// first is h.Get for a name that is spelled as net/http does: to respell it
+// costs more than to look.
+func first(h http.Header, name string) string {
+	if values := h[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
 }
 
 // contentLength is empty for an empty body, except in versions before
@@ -117,8 +108,8 @@ func contentLength(r *http.Request) string {
 	if r.ContentLength > 0 {
 		return strconv.FormatInt(r.ContentLength, 10)
 	}
-	version := r.Header.Get("X-Ms-Version")
-	if r.ContentLength == 0 && r.Header.Get("Content-Length") != "" && version != "" && version < "2015-02-21" {
+	version := first(r.Header, "X-Ms-Version")
+	if r.ContentLength == 0 && first(r.Header, "Content-Length") != "" && version != "" && version < "2015-02-21" {
 		return "0"
 	}
 	return ""
@@ -127,8 +118,8 @@ func contentLength(r *http.Request) string {
 // date is empty where x-ms-date takes its place, so that whoever cannot choose
 // the Date header can sign all the same.
 func date(h http.Header) string {
-	if h.Get("X-Ms-Date") != "" {
+	if first(h, "X-Ms-Date") != "" {
 		return ""
 	}
-	return h.Get("Date")
+	return first(h, "Date")
 }

@@ -2,6 +2,8 @@ package sign
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"math/rand/v2"
@@ -29,7 +31,7 @@ func two(t testing.TB) (Account, *blob.SharedKeyCredential) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Account{"leasehold2", [][]byte{[]byte("the first key"), second}}, credential
+	return Account{Name: "leasehold2", Keys: [][]byte{[]byte("the first key"), second}}, credential
 }
 
 // codeOf is the code of a refusal, "" for none.
@@ -120,3 +122,10 @@ func (s source) word(letters string, most int) string {
 }
 
 func (s source) pick(from ...string) string { return from[s.IntN(len(from))] }
+
+// mac is a signature, made anew: what the package makes is compared with it.
+func mac(key []byte, text string) string {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text))
+	return base64.StdEncoding.EncodeToString(h.Sum(nil))
+}

@@ -61,13 +61,13 @@ func FuzzCanonical(f *testing.F) {
 		if !whole {
 			how, scheme = "SharedKeyLite", lite
 		}
-		parameters, err := decodeQuery(query)
+		parameters, err := ParseQuery(query)
 		if err != nil {
 			refused(t, query, SharedKey(authorized(r, how, "x"), account, path, noon), fault.InvalidQueryParameterValue)
 			return
 		}
 		for _, text := range scheme(r, resource{account.Name, path, parameters}) {
-			authorized(r, how, mac(account.Keys[1], text))
+			authorized(r, how, mac(account.Keys[1], string(text)))
 			if err := SharedKey(r, account, path, noon); err != nil {
 				t.Fatalf("SharedKey(%s %q?%q) = %v, want success", method, path, query, err)
 			}

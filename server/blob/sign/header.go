@@ -7,57 +7,70 @@ import (
 	"strings"
 )
 
-// eachOrder puts the x-ms- headers between head and tail, sorted as Azure does
-// and sorted by bytes.
+// eachOrder is the text that was signed: the first lines, the x-ms- headers and
+// what appendResource adds. The headers come sorted as Azure does, and sorted by
+// bytes.
 //
 // The service sorts like a dictionary, and SDKs that learned this sort so too;
 // older SDKs and most hand-written clients sort by bytes. The two differ only
 // for unusual names (x-ms-meta-a_b beside x-ms-meta-a1), so usually one text
 // comes back. What is signed is the same set of headers either way.
-func eachOrder(h http.Header, head, tail string) []string {
-	var headers []line
+func eachOrder(h http.Header, appendResource func([]byte) []byte, firstLines ...string) [][]byte {
+	var room [16]line // most requests have fewer
+	headers := room[:0]
 	for name, values := range h {
 		name = strings.TrimSpace(name)
 		if len(name) > len(signedPrefix) && strings.EqualFold(name[:len(signedPrefix)], signedPrefix) {
-			headers = append(headers, line{strings.ToLower(name), joined(values)})
+			headers = append(headers, line{name, joined(values)})
 		}
 	}
+	text := func() []byte { return appendResource(appendLines(make([]byte, 0, usualText), firstLines, headers)) }
 	slices.SortFunc(headers, func(a, b line) int { return compareNames(a.name, b.name) })
-	texts := []string{text(head, headers, tail)}
-	plain := func(a, b line) int { return strings.Compare(a.name, b.name) }
-	if !slices.IsSortedFunc(headers, plain) {
-		slices.SortFunc(headers, plain)
-		texts = append(texts, text(head, headers, tail))
+	texts := [][]byte{text()}
+	if !slices.IsSortedFunc(headers, compareBytes) {
+		slices.SortFunc(headers, compareBytes)
+		texts = append(texts, text())
 	}
 	return texts
 }
 
-const signedPrefix = "x-ms-"
+const (
+	signedPrefix = "x-ms-"
+	usualText    = 640 // bytes; longer ones grow
+)
 
-// line is a header as it is signed.
+// line is a header as it is signed, except that the name is in lower case then.
 type line struct{ name, value string }
 
-func text(head string, headers []line, tail string) string {
-	var b strings.Builder
-	b.Grow(len(head) + 64*len(headers) + len(tail))
-	b.WriteString(head)
-	for _, l := range headers {
-		b.WriteString(l.name)
-		b.WriteByte(':')
-		b.WriteString(l.value)
-		b.WriteByte('\n')
+func compareBytes(a, b line) int {
+	for i := range min(len(a.name), len(b.name)) {
+		if c := cmp.Compare(lower(a.name[i]), lower(b.name[i])); c != 0 {
+			return c
+		}
 	}
-	b.WriteString(tail)
-	return b.String()
+	return cmp.Compare(len(a.name), len(b.name))
 }
 
-func sortedNames[M ~map[string]V, V any](m M, compare func(a, b string) int) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
+func appendLines(b []byte, firstLines []string, headers []line) []byte {
+	for _, text := range firstLines {
+		b = append(append(b, text...), '\n')
 	}
-	slices.SortFunc(names, compare)
-	return names
+	for _, l := range headers {
+		for i := range len(l.name) {
+			b = append(b, lower(l.name[i]))
+		}
+		b = append(append(b, ':'), l.value...)
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// lower of a letter in the name of a header, which are those of ASCII.
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
 }
 
 // joined is a header's value on one line: trimmed, several values with a comma
@@ -82,10 +95,19 @@ func joined(values []string) string {
 // only when the names are otherwise the same.
 const letters = "!#$%&*.^_`|~+0123456789abcdefghijklmnopqrstuvwxyz"
 
-// compareNames is the dictionary's order of two names in lower case.
+// ranks are the places of all characters in letters, -1 for those not there.
+// Upper case counts as lower case.
+var ranks = func() (all [256]int8) {
+	for c := range all {
+		all[c] = int8(strings.IndexByte(letters, lower(byte(c))))
+	}
+	return all
+}()
+
+// compareNames is the dictionary's order of two names.
 func compareNames(a, b string) int {
 	for i, j := 0, 0; ; {
-		var x, y int
+		var x, y int8
 		x, i = nextLetter(a, i)
 		y, j = nextLetter(b, j)
 		if x != y {
@@ -99,9 +121,9 @@ func compareNames(a, b string) int {
 
 // nextLetter is the rank of the first letter at or after i, and where to go on;
 // -1 at the end, so that the shorter of two names comes first.
-func nextLetter(name string, i int) (rank, next int) {
+func nextLetter(name string, i int) (rank int8, next int) {
 	for ; i < len(name); i++ {
-		if rank := strings.IndexByte(letters, name[i]); rank >= 0 {
+		if rank := ranks[name[i]]; rank >= 0 {
 			return rank, i + 1
 		}
 	}
@@ -116,7 +138,7 @@ func compareMarks(a, b string) int {
 			return c
 		}
 	}
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	return cmp.Or(cmp.Compare(len(a), len(b)), compareBytes(line{name: a}, line{name: b}))
 }
 
 func mark(c byte) int { return strings.IndexByte("'-", c) }

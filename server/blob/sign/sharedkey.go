@@ -27,11 +27,11 @@ func SharedKey(r *http.Request, account Account, canonicalPath string, now time.
 	if err := fresh(r.Header, now); err != nil {
 		return err
 	}
-	parameters, err := decodeQuery(r.URL.RawQuery)
+	query, err := ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
-	for _, text := range how(r, resource{account.Name, canonicalPath, parameters}) {
+	for _, text := range how(r, resource{account.Name, canonicalPath, query}) {
 		if account.signed(text, signature) {
 			return nil
 		}
@@ -40,7 +40,7 @@ func SharedKey(r *http.Request, account Account, canonicalPath string, now time.
 }
 
 // scheme builds the texts of which one must have been signed.
-type scheme func(*http.Request, resource) []string
+type scheme func(*http.Request, resource) [][]byte
 
 var schemes = map[string]scheme{
 	"sharedkey":     full,
@@ -49,7 +49,7 @@ var schemes = map[string]scheme{
 
 // credentials splits the Authorization header.
 func credentials(r *http.Request, account Account) (scheme, string, error) {
-	header := r.Header.Get("Authorization")
+	header := first(r.Header, "Authorization")
 	if header == "" {
 		return nil, "", fault.New(fault.NoAuthenticationInformation)
 	}
@@ -81,9 +81,9 @@ func unknownScheme(word string) error {
 
 // fresh bounds how long a recorded request can be sent again.
 func fresh(h http.Header, now time.Time) error {
-	date := h.Get("X-Ms-Date")
+	date := first(h, "X-Ms-Date")
 	if date == "" {
-		date = h.Get("Date")
+		date = first(h, "Date")
 	}
 	if date == "" {
 		return unauthentic("The request has no date. Send x-ms-date and sign it.")

@@ -197,7 +197,7 @@ func changes(text string) (all []string) {
 
 func TestEitherKey(t *testing.T) {
 	account, _ := two(t)
-	swapped := Account{account.Name, [][]byte{account.Keys[1], account.Keys[0]}}
+	swapped := Account{Name: account.Name, Keys: [][]byte{account.Keys[1], account.Keys[0]}}
 	for name, test := range map[string]struct {
 		keys [][]byte
 		code string
@@ -208,10 +208,10 @@ func TestEitherKey(t *testing.T) {
 		"none":    {nil, fault.AuthenticationFailed},
 		"no text": {[][]byte{{}}, fault.AuthenticationFailed},
 	} {
-		got := SharedKey(base(t, account), Account{account.Name, test.keys}, "/leasehold2/c/b", noon)
+		got := SharedKey(base(t, account), Account{Name: account.Name, Keys: test.keys}, "/leasehold2/c/b", noon)
 		refused(t, name, got, test.code)
 	}
-	anybody := Account{account.Name, [][]byte{{}}}
+	anybody := Account{Name: account.Name, Keys: [][]byte{{}}}
 	refused(t, "signed with the empty key", SharedKey(base(t, anybody), anybody, "/leasehold2/c/b", noon), fault.AuthenticationFailed)
 }
 

@@ -42,7 +42,7 @@ func (s *SAS) Verify(account Account, target Target, need Need, now time.Time, r
 	if err := s.covers(target); err != nil {
 		return err
 	}
-	if !account.signed(s.text(account.Name, target), s.values["sig"]) {
+	if !account.signed([]byte(s.text(account.Name, target)), s.values["sig"]) {
 		return unauthentic("The shared access signature's sig does not match. Check the key of account %s, and that every parameter is as it was signed.", account.Name)
 	}
 	granted, err := s.terms(policy)
