@@ -118,12 +118,9 @@ func (f serveFlags) blobHosts() []string {
 
 // addBlobs builds the Azure Blob door.
 func (h *house) addBlobs(f serveFlags, p porch, l net.Listener, url string) {
-	server := newHTTPServer(h.log)
-	server.TLSConfig = p.tls.Clone()
-	server.Handler = h.rooms.blobs.Handler()
 	h.doors = append(h.doors, &door{
 		name: "Blob API", key: "azure_blob", url: url, note: connectionString(h.rooms.accounts[0], url),
-		listener: limitConnections(l, f.connections), server: server,
+		listener: limitConnections(l, f.connections), server: newQuickServer(h.rooms.blobs.Handler(), p.tls.Clone(), h.log),
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/leasehold/leasehold/internal/plainhttp"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/server/auth"
 )
@@ -31,22 +32,52 @@ type door struct {
 	url       string
 	note      string // what else to tell about it
 	listener  net.Listener
-	server    *http.Server
+	server    server
 	drain     func() // lets go of whoever would hold up a shutdown; may be nil
+}
+
+// server is what stands behind a door: http.Server, or one that is quicker and
+// can do less.
+type server interface {
+	Serve(net.Listener) error
+	Shutdown(context.Context) error
+	Close() error
 }
 
 // serve returns nil once the door is shut.
 func (d *door) serve() error {
-	var err error
-	if d.server.TLSConfig != nil {
-		err = d.server.ServeTLS(d.listener, "", "")
-	} else {
-		err = d.server.Serve(d.listener)
-	}
+	err := d.server.Serve(d.listener)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
+}
+
+// tlsServer is a server whose connections are encrypted.
+type tlsServer struct{ *http.Server }
+
+func (s tlsServer) Serve(l net.Listener) error { return s.ServeTLS(l, "", "") }
+
+// newServer serves a handler in the clear, or with TLS if there is a config.
+func newServer(handler http.Handler, config *tls.Config, log *slog.Logger) server {
+	s := newHTTPServer(log)
+	s.Handler, s.TLSConfig = handler, config
+	if config != nil {
+		return tlsServer{s}
+	}
+	return s
+}
+
+// newQuickServer is newServer for handlers that never wait for anything but the
+// disk.
+func newQuickServer(handler http.Handler, config *tls.Config, log *slog.Logger) server {
+	if config != nil {
+		return newServer(handler, config, log)
+	}
+	return &plainhttp.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: stdlog.New(&httpLog{log}, "", 0),
+	}
 }
 
 // porch is what callers pass before they come to a door.
@@ -74,8 +105,6 @@ func newPorch(f serveFlags, log *slog.Logger) (p porch, err error) {
 
 // addJSON builds the JSON door.
 func (h *house) addJSON(f serveFlags, p porch, l net.Listener, url string) {
-	server := newHTTPServer(h.log)
-	server.TLSConfig = p.tls
 	json := api.New(h.rooms.store, &api.Options{
 		Logger: h.log, Version: readBuildInfo().Version,
 		MaxWaiters: f.waiters, MaxWaitersPerCaller: f.waitersPerCaller(),
@@ -84,10 +113,9 @@ func (h *house) addJSON(f serveFlags, p porch, l net.Listener, url string) {
 	if h.rooms.blobs != nil {
 		handler = withBlobs(handler, h.rooms.blobs.Dialect())
 	}
-	server.Handler = p.guard.Wrap(handler)
 	h.doors = append(h.doors, &door{
 		name: "JSON API", key: "json_api", url: url,
-		listener: limitConnections(l, f.connections), server: server, drain: json.Drain,
+		listener: limitConnections(l, f.connections), server: newServer(p.guard.Wrap(handler), p.tls, h.log), drain: json.Drain,
 	})
 }
 

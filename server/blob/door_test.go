@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -22,6 +23,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"go.uber.org/goleak"
 
+	"github.com/leasehold/leasehold/internal/plainhttp"
 	"github.com/leasehold/leasehold/seam"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/blob/catalog"
@@ -95,7 +97,10 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (d *door) listen() {
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-	server := &http.Server{Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	server := &plainhttp.Server{
+		Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		ReadHeaderTimeout: time.Hour, IdleTimeout: time.Hour, MaxHeaderBytes: 1 << 20,
+	}
 	served := make(chan error)
 	go func() { served <- server.Serve(l) }()
 	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, MaxIdleConnsPerHost: 64}

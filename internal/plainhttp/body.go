@@ -1,0 +1,72 @@
+package plainhttp
+
+import (
+	"errors"
+	"io"
+	"net/http"
+)
+
+// maxDrained is how much of a body that the handler left is read to keep the
+// connection: net/http's limit.
+const maxDrained = 256 << 10
+
+// body is the body of a request: it tells a client that waits for it to go on,
+// and knows how far it was read.
+type body struct {
+	io.ReadCloser
+	response *response
+	waits    bool // the client has not been told to send it yet
+	read     bool // to its end
+	failed   bool
+}
+
+// begin makes b the body of a request that has one.
+func (b *body) begin(w *response) {
+	r := w.request
+	if r.Body == nil || r.Body == http.NoBody {
+		b.read = true
+		return
+	}
+	b.ReadCloser, b.response = r.Body, w
+	b.waits = waits(r) && r.ProtoAtLeast(1, 1)
+	r.Body = b
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.waits {
+		b.waits = false
+		if w := b.response; !w.began() {
+			_, _ = w.conn.out.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
+			if err := w.conn.out.Flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case errors.Is(err, io.EOF):
+		b.read = true
+	case err != nil:
+		b.failed = true
+	}
+	return n, err
+}
+
+// Close leaves the rest to drain, which is bounded.
+func (b *body) Close() error { return nil }
+
+// ended reports whether the connection is at the end of the body.
+func (b *body) ended() bool { return b.read }
+
+// drain reads a short rest, so that the next request can be found after it. It
+// reports whether it could.
+func (b *body) drain() bool {
+	if b.read {
+		return true
+	}
+	if b.waits || b.failed || b.response.request.ContentLength > maxDrained {
+		return false
+	}
+	_, _ = io.CopyN(io.Discard, b, maxDrained+1)
+	return b.read
+}

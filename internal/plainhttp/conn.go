@@ -1,0 +1,123 @@
+package plainhttp
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+// conn is one connection.
+type conn struct {
+	server *Server
+	rw     net.Conn
+	remote string
+	in     *bufio.Reader
+	out    *bufio.Writer
+	state  atomic.Int32
+	used   bool // it has had a request
+}
+
+// The states of a connection.
+const (
+	idle   int32 = iota // between requests
+	active              // a request is under way
+	gone                // closed by the server
+)
+
+const bufferSize = 4 << 10 // as net/http's
+
+func newConn(s *Server, rw net.Conn) *conn {
+	c := &conn{server: s, rw: rw, out: bufio.NewWriterSize(rw, bufferSize), in: bufio.NewReaderSize(rw, bufferSize)}
+	if a := rw.RemoteAddr(); a != nil {
+		c.remote = a.String()
+	}
+	return c
+}
+
+// closeIdle closes the connection unless it has a request under way.
+func (c *conn) closeIdle() {
+	if c.state.CompareAndSwap(idle, gone) {
+		c.rw.Close()
+	}
+}
+
+// abort closes the connection whatever it does.
+func (c *conn) abort() {
+	c.state.Store(gone)
+	c.rw.Close()
+}
+
+// serve answers requests until the connection ends.
+func (c *conn) serve() {
+	defer c.server.leave(c)
+	defer c.rw.Close()
+	defer c.recover()
+	for {
+		r, err := c.next()
+		if err != nil {
+			c.refuse(err)
+			return
+		}
+		if keep := c.answer(r); !keep {
+			return
+		}
+		if !c.state.CompareAndSwap(active, idle) || c.server.closing.Load() {
+			return
+		}
+	}
+}
+
+// recover ends a connection whose handler has panicked, and tells of it unless
+// the handler only wanted the end.
+func (c *conn) recover() {
+	if p := recover(); p != nil && p != http.ErrAbortHandler {
+		c.server.logf("http: panic serving %v: %v\n%s", c.remote, p, debug.Stack())
+	}
+}
+
+// answer has the handler answer a request. It reports whether the connection
+// can have another one.
+func (c *conn) answer(r *http.Request) (keep bool) {
+	w := &response{conn: c, request: r, header: make(http.Header, 8)}
+	w.close = r.Close || !r.ProtoAtLeast(1, 1) || c.server.closing.Load()
+	w.body.begin(w)
+	c.server.Handler.ServeHTTP(w, r)
+	w.finish()
+	if c.out.Flush() != nil {
+		return false
+	}
+	if w.close && !w.body.ended() {
+		c.linger()
+	}
+	return !w.close
+}
+
+// linger gives a client that still sends the time to see the answer: a
+// connection that is closed with unread bytes is reset, and the answer lost.
+func (c *conn) linger() {
+	if half, ok := c.rw.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	time.Sleep(farewell)
+}
+
+const farewell = 500 * time.Millisecond // as net/http's
+
+// refuse answers what cannot be read as a request. A client that left, or was
+// too slow, gets no answer.
+func (c *conn) refuse(err error) {
+	bad, ok := err.(badRequest)
+	if !ok {
+		return
+	}
+	status := fmt.Sprintf("%d %s", int(bad), http.StatusText(int(bad)))
+	fmt.Fprintf(c.out, "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n%s", status, status)
+	_ = c.rw.SetWriteDeadline(time.Now().Add(c.server.ReadHeaderTimeout))
+	if c.out.Flush() == nil {
+		c.linger()
+	}
+}

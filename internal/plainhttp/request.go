@@ -1,0 +1,139 @@
+package plainhttp
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// badRequest is the status of an answer to what is no request.
+type badRequest int
+
+func (b badRequest) Error() string { return http.StatusText(int(b)) }
+
+// next waits for a request and reads all of it but the body.
+func (c *conn) next() (*http.Request, error) {
+	patience := c.server.IdleTimeout
+	if !c.used {
+		patience = c.server.ReadHeaderTimeout
+	}
+	head, err := c.head(patience)
+	if err != nil {
+		return nil, err
+	}
+	hosts := countHosts(head)
+	r, err := http.ReadRequest(c.in)
+	if err != nil {
+		return nil, badRequest(http.StatusBadRequest)
+	}
+	switch {
+	case r.ProtoMajor != 1:
+		return nil, badRequest(http.StatusHTTPVersionNotSupported)
+	case hosts > 1, hosts == 0 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodConnect, !httpguts.ValidHostHeader(r.Host):
+		return nil, badRequest(http.StatusBadRequest)
+	case expects(r) != "" && !waits(r):
+		return nil, badRequest(http.StatusExpectationFailed)
+	}
+	r.RemoteAddr = c.remote
+	return r, nil
+}
+
+// head waits until the buffer has the whole head of a request, up to the empty
+// line, and returns it. It stays in the buffer.
+func (c *conn) head(patience time.Duration) ([]byte, error) {
+	if err := c.await(patience); err != nil {
+		return nil, err
+	}
+	for hurried := false; ; {
+		have, _ := c.in.Peek(c.in.Buffered())
+		end := headEnd(have)
+		switch limit := c.server.MaxHeaderBytes; {
+		case end > limit, end < 0 && len(have) > limit:
+			return nil, badRequest(http.StatusRequestHeaderFieldsTooLarge)
+		case end >= 0:
+			return have[:end], nil
+		case len(have) == c.in.Size():
+			c.grow(have, limit)
+		}
+		if !hurried { // the rest has to come soon
+			hurried = true
+			if err := c.rw.SetReadDeadline(time.Now().Add(c.server.ReadHeaderTimeout)); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := c.in.Peek(len(have) + 1); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// await waits for the first byte of a request. From then on the connection is
+// not idle.
+func (c *conn) await(patience time.Duration) error {
+	if c.in.Buffered() == 0 {
+		if err := c.rw.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			return err
+		}
+		if _, err := c.in.Peek(1); err != nil {
+			return err
+		}
+	}
+	if !c.state.CompareAndSwap(idle, active) {
+		return http.ErrServerClosed
+	}
+	c.used = true
+	return nil
+}
+
+// grow makes the buffer large enough for the largest head. Few clients need it.
+func (c *conn) grow(have []byte, limit int) {
+	old := bytes.NewReader(slices.Clone(have))
+	c.in = bufio.NewReaderSize(io.MultiReader(old, c.rw), limit+bufferSize)
+}
+
+// headEnd returns where the head ends, after the empty line; -1 if it does not.
+// Lines end as net/http reads them, with or without a carriage return.
+func headEnd(b []byte) int {
+	for at := 0; ; {
+		n := bytes.IndexByte(b[at:], '\n')
+		if n < 0 {
+			return -1
+		}
+		if line := b[at : at+n]; at > 0 && (len(line) == 0 || len(line) == 1 && line[0] == '\r') {
+			return at + n + 1
+		}
+		at += n + 1
+	}
+}
+
+// countHosts counts the Host headers. http.ReadRequest takes the first and drops
+// the others, and two parties that each believe another of them can be played
+// off against each other.
+func countHosts(head []byte) (n int) {
+	for {
+		at := bytes.IndexByte(head, '\n')
+		if at < 0 {
+			return n
+		}
+		head = head[at+1:]
+		if len(head) > 5 && head[4] == ':' && bytes.EqualFold(head[:4], []byte("host")) {
+			n++
+		}
+	}
+}
+
+func expects(r *http.Request) string {
+	if values := r.Header["Expect"]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// waits reports whether the client waits to be told to send its body.
+func waits(r *http.Request) bool { return strings.EqualFold(expects(r), "100-continue") }

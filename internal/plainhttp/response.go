@@ -1,0 +1,176 @@
+package plainhttp
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// response is the answer to a request.
+type response struct {
+	conn    *conn
+	request *http.Request
+	body    body // of the request
+	header  http.Header
+	status  int   // 0: it has not begun
+	length  int64 // that was announced; -1: none was
+	written int64
+	close   bool // the connection ends with it
+}
+
+func (w *response) Header() http.Header { return w.header }
+
+func (w *response) began() bool { return w.status != 0 }
+
+// WriteHeader begins the answer. A rest of the request is read before: some
+// clients send all of it before they read anything.
+func (w *response) WriteHeader(status int) {
+	switch {
+	case w.began():
+		w.conn.server.logf("http: superfluous WriteHeader(%d) after %d", status, w.status)
+		return
+	case status < 200 || status > 999:
+		panic("plainhttp: status " + strconv.Itoa(status))
+	}
+	w.status = status
+	w.measure()
+	if !w.body.drain() {
+		w.close = true
+	}
+	w.writeHead()
+}
+
+// measure finds out how long the answer will be.
+func (w *response) measure() {
+	w.length = -1
+	w.close = w.close || httpguts.HeaderValuesContainsToken(w.header["Connection"], "close")
+	if values := w.header["Content-Length"]; len(values) > 0 {
+		if n, err := strconv.ParseInt(values[0], 10, 64); err == nil && n >= 0 {
+			w.length = n
+		} else {
+			delete(w.header, "Content-Length")
+		}
+	}
+	switch {
+	case !w.hasBody():
+		if w.status == http.StatusNoContent {
+			delete(w.header, "Content-Length")
+		}
+	case w.length < 0:
+		w.close = true // its end is the connection's
+	}
+}
+
+// hasBody reports whether the answer has one.
+func (w *response) hasBody() bool {
+	return w.request.Method != http.MethodHead && w.status != http.StatusNoContent && w.status != http.StatusNotModified
+}
+
+// writeHead writes the first line and the headers.
+func (w *response) writeHead() {
+	out := w.conn.out
+	protocol := "HTTP/1.1 "
+	if !w.request.ProtoAtLeast(1, 1) {
+		protocol = "HTTP/1.0 "
+	}
+	var room [32]byte
+	out.WriteString(protocol)
+	out.Write(strconv.AppendInt(room[:0], int64(w.status), 10))
+	out.WriteString(" ")
+	out.WriteString(statusText(w.status))
+	out.WriteString("\r\n")
+	w.writeHeaders()
+	if _, has := w.header["Date"]; !has {
+		out.WriteString("Date: ")
+		out.Write(time.Now().UTC().AppendFormat(room[:0], http.TimeFormat))
+		out.WriteString("\r\n")
+	}
+	if w.close {
+		out.WriteString("Connection: close\r\n")
+	}
+	out.WriteString("\r\n")
+}
+
+func statusText(status int) string {
+	if text := http.StatusText(status); text != "" {
+		return text
+	}
+	return "status code " + strconv.Itoa(status)
+}
+
+// writeHeaders writes the handler's headers, by name.
+func (w *response) writeHeaders() {
+	var room [24]string
+	names := room[:0]
+	for name := range w.header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out := w.conn.out
+	for _, name := range names {
+		if name == "Connection" || !httpguts.ValidHeaderFieldName(name) {
+			continue
+		}
+		for _, value := range w.header[name] {
+			out.WriteString(name)
+			out.WriteString(": ")
+			out.WriteString(oneLine(value))
+			out.WriteString("\r\n")
+		}
+	}
+}
+
+// oneLine keeps a value from becoming a header of its own.
+func oneLine(value string) string {
+	if strings.ContainsAny(value, "\r\n") {
+		value = strings.NewReplacer("\r", " ", "\n", " ").Replace(value)
+	}
+	return strings.TrimSpace(value)
+}
+
+// Write writes content, of which there may not be more than was announced.
+func (w *response) Write(p []byte) (int, error) {
+	if !w.began() {
+		w.WriteHeader(http.StatusOK)
+	}
+	switch {
+	case w.request.Method == http.MethodHead:
+		return len(p), nil
+	case !w.hasBody():
+		return 0, http.ErrBodyNotAllowed
+	case w.length >= 0 && w.written+int64(len(p)) > w.length:
+		return 0, http.ErrContentLength
+	}
+	n, err := w.conn.out.Write(p)
+	w.written += int64(n)
+	return n, err
+}
+
+// finish ends the answer.
+func (w *response) finish() {
+	if !w.began() {
+		if _, has := w.header["Content-Length"]; !has {
+			w.header["Content-Length"] = []string{"0"}
+		}
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.hasBody() && w.written < w.length {
+		w.close = true // the client waits for the rest, and must not take another answer for it
+	}
+}
+
+// FlushError, SetReadDeadline and SetWriteDeadline serve http.ResponseController.
+
+func (w *response) FlushError() error {
+	if !w.began() {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.conn.out.Flush()
+}
+
+func (w *response) SetReadDeadline(t time.Time) error  { return w.conn.rw.SetReadDeadline(t) }
+func (w *response) SetWriteDeadline(t time.Time) error { return w.conn.rw.SetWriteDeadline(t) }

@@ -1,0 +1,170 @@
+// Package plainhttp serves HTTP/1 in the clear to handlers that answer at once.
+//
+// net/http starts a goroutine for every request to notice a client that leaves,
+// moves a deadline nine times, and copies and sorts the answer's headers. For a
+// handler that is done in a few microseconds this is most of the work. Server
+// does without: requests are still read by net/http (http.ReadRequest, so that
+// there is one reader of requests in the program), and handlers are net/http's.
+//
+// What is different from http.Server:
+//
+//   - The context of a request does not end when the client leaves. A handler
+//     that waits for something else than the client must not be served here.
+//   - An answer with a body names its Content-Length, or ends the connection.
+//   - There is no TLS, no HTTP/2, no upgrade, no hijacking, no trailer, and no
+//     informational answer but 100 Continue.
+//
+// Everything else is meant to be the same, and is tested beside http.Server.
+package plainhttp
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Server serves connections. Its fields are those of http.Server; they must be
+// set before Serve, all but ErrorLog.
+type Server struct {
+	Handler           http.Handler
+	ReadHeaderTimeout time.Duration // from the first byte to the end of the headers, and of a new connection to its first byte
+	IdleTimeout       time.Duration // between two requests
+	MaxHeaderBytes    int           // of a request's first line and headers
+	ErrorLog          *log.Logger   // hears of panics; nil: the standard logger
+
+	closing atomic.Bool
+
+	mu        sync.Mutex
+	listeners map[net.Listener]bool
+	conns     map[*conn]bool
+	empty     chan struct{} // closed once closing and without connections; nil: nobody asked
+}
+
+// Serve serves the connections that a listener accepts. It returns
+// http.ErrServerClosed after Shutdown or Close, and the listener's error if it
+// has one.
+func (s *Server) Serve(l net.Listener) error {
+	defer l.Close()
+	if !s.open(l) {
+		return http.ErrServerClosed
+	}
+	defer s.forget(l)
+	for delay := time.Duration(0); ; {
+		rw, err := l.Accept()
+		switch {
+		case err == nil:
+			delay = 0
+			if c := newConn(s, rw); s.admit(c) {
+				go c.serve()
+			} else {
+				rw.Close()
+			}
+		case s.closing.Load():
+			return http.ErrServerClosed
+		case isTemporary(err):
+			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
+			time.Sleep(delay)
+		default:
+			return err
+		}
+	}
+}
+
+// isTemporary: too many open files, mostly. net/http relies on it, too.
+func isTemporary(err error) bool {
+	var e interface{ Temporary() bool }
+	return errors.As(err, &e) && e.Temporary()
+}
+
+// Shutdown shuts the listeners, closes connections without a request and waits
+// for those that have one, until ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error {
+	empty := s.close((*conn).closeIdle)
+	select {
+	case <-empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close closes the listeners and all connections.
+func (s *Server) Close() error {
+	s.close((*conn).abort)
+	return nil
+}
+
+// close begins the end: each connection is let go as end says.
+func (s *Server) close(end func(*conn)) (empty <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing.Store(true)
+	for l := range s.listeners {
+		l.Close()
+	}
+	for c := range s.conns {
+		end(c)
+	}
+	if s.empty == nil {
+		s.empty = make(chan struct{})
+		s.tellEmpty()
+	}
+	return s.empty
+}
+
+// tellEmpty closes empty if the last connection is gone. The lock is held.
+func (s *Server) tellEmpty() {
+	if s.empty != nil && len(s.conns) == 0 {
+		select {
+		case <-s.empty:
+		default:
+			close(s.empty)
+		}
+	}
+}
+
+func (s *Server) open(l net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listeners == nil {
+		s.listeners, s.conns = map[net.Listener]bool{}, map[*conn]bool{}
+	}
+	s.listeners[l] = true
+	return !s.closing.Load()
+}
+
+func (s *Server) forget(l net.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, l)
+}
+
+func (s *Server) admit(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Load() {
+		return false
+	}
+	s.conns[c] = true
+	return true
+}
+
+func (s *Server) leave(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	s.tellEmpty()
+}
+
+func (s *Server) logf(format string, args ...any) {
+	if s.ErrorLog != nil {
+		s.ErrorLog.Printf(format, args...)
+	} else {
+		log.Printf(format, args...)
+	}
+}
