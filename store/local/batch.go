@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/leasehold/leasehold"
 )
@@ -14,6 +15,9 @@ type batch struct {
 	touched bool               // to be written even if only the counters changed
 	answers []delivery         // for waiters, once it is durable
 	told    []leasehold.Record // for watchers, then: also what is not kept
+
+	callers atomic.Int32 // how many wait for it
+	enough  atomic.Int32 // how many the committer wants to see; 0: it does not wait for them
 
 	done chan struct{} // closed when its fate is known
 	err  error         // nil: durable. Set before done is closed
@@ -136,6 +140,9 @@ func (e *Engine) durable(ctx context.Context, b *batch) error {
 	case <-b.done:
 		return b.err
 	default:
+	}
+	if n := b.callers.Add(1); n == b.enough.Load() {
+		signal(e.full)
 	}
 	select {
 	case <-b.done:
