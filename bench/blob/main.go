@@ -33,6 +33,7 @@ func main() {
 	flag.Parse()
 	// Collecting garbage costs the client more than memory does here.
 	debug.SetGCPercent(800)
+	signal.Ignore(syscall.SIGPIPE) // whoever reads the table may leave, the servers must not stay
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	met, err := b.run(ctx)
