@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 )
 
 // maxDrained is how much of a body that the handler left is read to keep the
@@ -15,9 +16,11 @@ const maxDrained = 256 << 10
 type body struct {
 	io.ReadCloser
 	response *response
-	waits    bool // the client has not been told to send it yet
-	read     bool // to its end
+	left     int64 // to be read; negative: nobody knows
+	waits    bool  // the client has not been told to send it yet
+	read     bool  // to its end
 	failed   bool
+	drained  bool // by us, for lack of interest
 }
 
 // begin makes b the body of a request that has one.
@@ -27,22 +30,35 @@ func (b *body) begin(w *response) {
 		b.read = true
 		return
 	}
-	b.ReadCloser, b.response = r.Body, w
+	b.ReadCloser, b.response, b.left = r.Body, w, r.ContentLength
 	b.waits = waits(r) && r.ProtoAtLeast(1, 1)
 	r.Body = b
+	if !b.here() { // only the head had to hurry: the handler says how long a body may take
+		_ = w.conn.rw.SetReadDeadline(time.Time{})
+	}
+}
+
+// here reports whether all of it has come, so that nobody has to wait for it.
+func (b *body) here() bool {
+	return b.read || b.left >= 0 && b.left <= int64(b.response.conn.in.Buffered())
 }
 
 func (b *body) Read(p []byte) (int, error) {
+	if b.drained { // an end that the handler would take for the body's own
+		return 0, http.ErrBodyReadAfterClose
+	}
 	if b.waits {
 		b.waits = false
 		if w := b.response; !w.began() {
 			_, _ = w.conn.out.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
 			if err := w.conn.out.Flush(); err != nil {
+				b.failed = true // who was not told will not send
 				return 0, err
 			}
 		}
 	}
 	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
 	switch {
 	case errors.Is(err, io.EOF):
 		b.read = true
@@ -64,9 +80,10 @@ func (b *body) drain() bool {
 	if b.read {
 		return true
 	}
-	if b.waits || b.failed || b.response.request.ContentLength > maxDrained {
+	if b.waits || b.failed || b.left > maxDrained {
 		return false
 	}
 	_, _ = io.CopyN(io.Discard, b, maxDrained+1)
+	b.drained = true
 	return b.read
 }

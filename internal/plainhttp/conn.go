@@ -83,12 +83,17 @@ func (c *conn) recover() {
 // can have another one.
 func (c *conn) answer(r *http.Request) (keep bool) {
 	w := &response{conn: c, request: r, header: make(http.Header, 8)}
-	w.close = r.Close || !r.ProtoAtLeast(1, 1) || c.server.closing.Load()
+	w.close = r.Close || !r.ProtoAtLeast(1, 1)
 	w.body.begin(w)
-	c.server.Handler.ServeHTTP(w, r)
+	if r.RequestURI != "*" || r.Method != http.MethodOptions { // net/http keeps this one from handlers, too
+		c.server.Handler.ServeHTTP(w, r)
+	}
 	w.finish()
 	if c.out.Flush() != nil {
 		return false
+	}
+	if w.limited { // the deadline was for this answer
+		_ = c.rw.SetWriteDeadline(time.Time{})
 	}
 	if w.close && !w.body.ended() {
 		c.linger()

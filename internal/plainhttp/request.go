@@ -27,7 +27,7 @@ func (c *conn) next() (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	hosts := countHosts(head)
+	hosts, valid := hostsIn(head)
 	r, err := http.ReadRequest(c.in)
 	if err != nil {
 		return nil, badRequest(http.StatusBadRequest)
@@ -35,7 +35,9 @@ func (c *conn) next() (*http.Request, error) {
 	switch {
 	case r.ProtoMajor != 1:
 		return nil, badRequest(http.StatusHTTPVersionNotSupported)
-	case hosts > 1, hosts == 0 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodConnect, !httpguts.ValidHostHeader(r.Host):
+	case hosts > 1, hosts == 0 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodConnect:
+		return nil, badRequest(http.StatusBadRequest)
+	case !valid, !hasValidNames(r.Header):
 		return nil, badRequest(http.StatusBadRequest)
 	case expects(r) != "" && !waits(r):
 		return nil, badRequest(http.StatusExpectationFailed)
@@ -50,9 +52,10 @@ func (c *conn) head(patience time.Duration) ([]byte, error) {
 	if err := c.await(patience); err != nil {
 		return nil, err
 	}
-	for hurried := false; ; {
+	for hurried, seen := false, 0; ; {
 		have, _ := c.in.Peek(c.in.Buffered())
-		end := headEnd(have)
+		end := headEnd(have, seen)
+		seen = len(have)
 		switch limit := c.server.MaxHeaderBytes; {
 		case end > limit, end < 0 && len(have) > limit:
 			return nil, badRequest(http.StatusRequestHeaderFieldsTooLarge)
@@ -98,34 +101,54 @@ func (c *conn) grow(have []byte, limit int) {
 }
 
 // headEnd returns where the head ends, after the empty line; -1 if it does not.
-// Lines end as net/http reads them, with or without a carriage return.
-func headEnd(b []byte) int {
-	for at := 0; ; {
+// Nothing up to seen has to be looked at again. Lines end as net/http reads them,
+// with or without a carriage return.
+func headEnd(b []byte, seen int) int {
+	for at := max(0, seen-2); ; { // the line's end may have come before the empty line
 		n := bytes.IndexByte(b[at:], '\n')
 		if n < 0 {
 			return -1
 		}
-		if line := b[at : at+n]; at > 0 && (len(line) == 0 || len(line) == 1 && line[0] == '\r') {
-			return at + n + 1
-		}
 		at += n + 1
+		switch rest := b[at:]; {
+		case len(rest) > 0 && rest[0] == '\n':
+			return at + 1
+		case len(rest) > 1 && rest[0] == '\r' && rest[1] == '\n':
+			return at + 2
+		}
 	}
 }
 
-// countHosts counts the Host headers. http.ReadRequest takes the first and drops
-// the others, and two parties that each believe another of them can be played
-// off against each other.
-func countHosts(head []byte) (n int) {
-	for {
+// hostsIn counts the Host headers and reports whether all of them could be one.
+// http.ReadRequest drops them, and does not look at them if the target names a
+// host, too. Two parties that each believe another host can be played off
+// against each other.
+func hostsIn(head []byte) (n int, valid bool) {
+	for valid = true; ; {
 		at := bytes.IndexByte(head, '\n')
 		if at < 0 {
-			return n
+			return n, valid
 		}
 		head = head[at+1:]
 		if len(head) > 5 && head[4] == ':' && bytes.EqualFold(head[:4], []byte("host")) {
 			n++
+			value, next, _ := bytes.Cut(head[5:], []byte{'\n'})
+			folded := len(next) > 0 && (next[0] == ' ' || next[0] == '\t')
+			valid = valid && !folded && httpguts.ValidHostHeader(string(bytes.TrimSpace(value)))
 		}
 	}
+}
+
+// hasValidNames reports whether all names are. http.ReadRequest lets spaces
+// pass, and "Transfer-Encoding : chunked" would be a header that means nothing
+// here, and where the body ends to whoever stands in front of us.
+func hasValidNames(h http.Header) bool {
+	for name := range h {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return false
+		}
+	}
+	return true
 }
 
 func expects(r *http.Request) string {

@@ -20,6 +20,7 @@ type response struct {
 	length  int64 // that was announced; -1: none was
 	written int64
 	close   bool // the connection ends with it
+	limited bool // the handler has set a deadline
 }
 
 func (w *response) Header() http.Header { return w.header }
@@ -27,7 +28,8 @@ func (w *response) Header() http.Header { return w.header }
 func (w *response) began() bool { return w.status != 0 }
 
 // WriteHeader begins the answer. A rest of the request is read before: some
-// clients send all of it before they read anything.
+// clients send all of it before they read anything. Others send nothing before
+// they have the answer, and are not waited for if the connection ends anyway.
 func (w *response) WriteHeader(status int) {
 	switch {
 	case w.began():
@@ -38,7 +40,7 @@ func (w *response) WriteHeader(status int) {
 	}
 	w.status = status
 	w.measure()
-	if !w.body.drain() {
+	if (!w.close || w.body.here()) && !w.body.drain() {
 		w.close = true
 	}
 	w.writeHead()
@@ -47,7 +49,7 @@ func (w *response) WriteHeader(status int) {
 // measure finds out how long the answer will be.
 func (w *response) measure() {
 	w.length = -1
-	w.close = w.close || httpguts.HeaderValuesContainsToken(w.header["Connection"], "close")
+	w.close = w.close || w.conn.server.closing.Load() || httpguts.HeaderValuesContainsToken(w.header["Connection"], "close")
 	if values := w.header["Content-Length"]; len(values) > 0 {
 		if n, err := strconv.ParseInt(values[0], 10, 64); err == nil && n >= 0 {
 			w.length = n
@@ -56,18 +58,22 @@ func (w *response) measure() {
 		}
 	}
 	switch {
-	case !w.hasBody():
-		if w.status == http.StatusNoContent {
-			delete(w.header, "Content-Length")
+	case !w.mayHaveBody():
+		delete(w.header, "Content-Length")
+		if w.status == http.StatusNotModified {
+			delete(w.header, "Content-Type")
 		}
-	case w.length < 0:
+	case w.hasBody() && w.length < 0:
 		w.close = true // its end is the connection's
 	}
 }
 
 // hasBody reports whether the answer has one.
-func (w *response) hasBody() bool {
-	return w.request.Method != http.MethodHead && w.status != http.StatusNoContent && w.status != http.StatusNotModified
+func (w *response) hasBody() bool { return w.mayHaveBody() && w.request.Method != http.MethodHead }
+
+// mayHaveBody reports whether answers of this status have one.
+func (w *response) mayHaveBody() bool {
+	return w.status != http.StatusNoContent && w.status != http.StatusNotModified
 }
 
 // writeHead writes the first line and the headers.
@@ -102,7 +108,8 @@ func statusText(status int) string {
 	return "status code " + strconv.Itoa(status)
 }
 
-// writeHeaders writes the handler's headers, by name.
+// writeHeaders writes the handler's headers, by name, but for those that say how
+// the answer is sent: that is not the handler's to know.
 func (w *response) writeHeaders() {
 	var room [24]string
 	names := room[:0]
@@ -112,7 +119,7 @@ func (w *response) writeHeaders() {
 	slices.Sort(names)
 	out := w.conn.out
 	for _, name := range names {
-		if name == "Connection" || !httpguts.ValidHeaderFieldName(name) {
+		if name == "Connection" || name == "Transfer-Encoding" || !httpguts.ValidHeaderFieldName(name) {
 			continue
 		}
 		for _, value := range w.header[name] {
@@ -138,12 +145,13 @@ func (w *response) Write(p []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	switch {
-	case w.request.Method == http.MethodHead:
-		return len(p), nil
-	case !w.hasBody():
+	case !w.mayHaveBody():
 		return 0, http.ErrBodyNotAllowed
 	case w.length >= 0 && w.written+int64(len(p)) > w.length:
 		return 0, http.ErrContentLength
+	case w.request.Method == http.MethodHead:
+		w.written += int64(len(p))
+		return len(p), nil
 	}
 	n, err := w.conn.out.Write(p)
 	w.written += int64(n)
@@ -153,7 +161,7 @@ func (w *response) Write(p []byte) (int, error) {
 // finish ends the answer.
 func (w *response) finish() {
 	if !w.began() {
-		if _, has := w.header["Content-Length"]; !has {
+		if _, has := w.header["Content-Length"]; !has && w.request.Method != http.MethodHead {
 			w.header["Content-Length"] = []string{"0"}
 		}
 		w.WriteHeader(http.StatusOK)
@@ -162,6 +170,9 @@ func (w *response) finish() {
 		w.close = true // the client waits for the rest, and must not take another answer for it
 	}
 }
+
+// Flush is FlushError for those who ask for an http.Flusher.
+func (w *response) Flush() { _ = w.FlushError() }
 
 // FlushError, SetReadDeadline and SetWriteDeadline serve http.ResponseController.
 
@@ -172,5 +183,9 @@ func (w *response) FlushError() error {
 	return w.conn.out.Flush()
 }
 
-func (w *response) SetReadDeadline(t time.Time) error  { return w.conn.rw.SetReadDeadline(t) }
-func (w *response) SetWriteDeadline(t time.Time) error { return w.conn.rw.SetWriteDeadline(t) }
+func (w *response) SetReadDeadline(t time.Time) error { return w.conn.rw.SetReadDeadline(t) }
+
+func (w *response) SetWriteDeadline(t time.Time) error {
+	w.limited = !t.IsZero()
+	return w.conn.rw.SetWriteDeadline(t)
+}

@@ -8,9 +8,19 @@
 //
 // What is different from http.Server:
 //
-//   - The context of a request does not end when the client leaves. A handler
-//     that waits for something else than the client must not be served here.
-//   - An answer with a body names its Content-Length, or ends the connection.
+//   - The context of a request does not end when the client leaves, nor with the
+//     request, and has no values. A handler that waits for something else than
+//     the client must not be served here.
+//   - An answer names its Content-Length, or ends the connection, even if it is
+//     empty. Its Content-Type is not guessed.
+//   - What the handler has not read of a body when it begins the answer is gone.
+//     Temporary files of a form are the handler's to remove.
+//   - HTTP/1.0 connections are not kept.
+//   - A head is complete before anybody looks at it: one without an end gets no
+//     answer, however wrong it is. Its limit is exact.
+//   - An unknown transfer encoding is a bad request rather than not implemented,
+//     and a few oddities that http.Server forgives are refused: an empty line
+//     after a POST, a folded Host, an Expect of more than 100-continue.
 //   - There is no TLS, no HTTP/2, no upgrade, no hijacking, no trailer, and no
 //     informational answer but 100 Continue.
 //
