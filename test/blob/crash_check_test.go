@@ -119,19 +119,35 @@ func (w *worker) lookAt(ctx context.Context, b blob, item *container.BlobItem) (
 			return b, err
 		}
 	}
-	got, err := download(ctx, client)
+	_, sum, err := readAll(ctx, client, item)
 	if err != nil {
 		return b, err
 	}
-	if size := value(item.Properties.ContentLength); int64(len(got)) != size {
-		return b, fmt.Errorf("has %d bytes, but the list says %d", len(got), size)
-	}
 	if item.Snapshot != nil {
-		return b.with(*item.Snapshot, sumOfBytes(got)), nil
+		return b.with(*item.Snapshot, sum), nil
 	}
-	b.there, b.sum, b.version = true, sumOfBytes(got), value(item.Metadata["version"])
+	b.there, b.sum, b.version = true, sum, value(item.Metadata["version"])
 	b.state = string(value(item.Properties.LeaseState))
 	return b, nil
+}
+
+// readAll reads the whole of a blob, or of a snapshot, and compares the size
+// with what the list says of it.
+func readAll(ctx context.Context, client downloader, item *container.BlobItem) (head sdk.DownloadStreamResponse, sum string, err error) {
+	if head, err = client.DownloadStream(ctx, nil); err != nil {
+		return head, "", err
+	}
+	defer head.Body.Close()
+	sum, got, err := sumOfBody(head.Body)
+	if size := value(item.Properties.ContentLength); err == nil && got != size {
+		err = fmt.Errorf("has %d bytes, but the list says %d", got, size)
+	}
+	return head, sum, err
+}
+
+// downloader is Azure's client of a blob of any kind.
+type downloader interface {
+	DownloadStream(context.Context, *sdk.DownloadStreamOptions) (sdk.DownloadStreamResponse, error)
 }
 
 func download(ctx context.Context, client *blockblob.Client) ([]byte, error) {

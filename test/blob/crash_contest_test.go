@@ -7,33 +7,47 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 )
 
-// contest is one blob that everybody wants the lease of.
+// prize is something that everybody wants the lease of.
+type prize interface {
+	party
+	acquire(ctx context.Context, id string) error
+	renew(ctx context.Context, id string) error
+	release(ctx context.Context, id string) error
+	free(ctx context.Context) error           // breaks the lease, whoever has it
+	use(ctx context.Context, id string) error // what only the holder may do
+}
+
+// contest is a prize, and who holds it.
 type contest struct {
-	client *blockblob.Client
+	prize
 	holder atomic.Pointer[string] // the id of whom it was acknowledged to, until that one lets go
 	wins   atomic.Int64
 }
 
-func (c *contest) lease(id string) *lease.BlobClient {
-	l, err := lease.NewBlobClient(c.client, &lease.BlobClientOptions{LeaseID: &id})
-	if err != nil {
-		panic(err) // it does nothing that could fail
-	}
-	return l
+// book has the wins in it, when everybody is done.
+func (c *contest) book() *ledger {
+	b := c.prize.book()
+	b.acks["won"] = int(c.wins.Load())
+	return b
 }
 
-// compete takes the lease, writes and lets go, until the server dies. To hold it
+func (c *contest) work(ctx context.Context) error {
+	var all []func(context.Context) error
+	for range rivals {
+		all = append(all, c.compete)
+	}
+	return together(ctx, all)
+}
+
+// compete takes the lease, uses it and lets go, until the server dies. To hold it
 // while another does is an error.
 func (c *contest) compete(ctx context.Context) error {
 	for {
 		id := newID()
-		_, err := c.lease(id).AcquireLease(ctx, -1, nil)
+		err := c.acquire(ctx, id)
 		if bloberror.HasCode(err, bloberror.LeaseAlreadyPresent) {
 			continue
 		}
@@ -49,29 +63,30 @@ func (c *contest) compete(ctx context.Context) error {
 // enjoy is what the holder does.
 func (c *contest) enjoy(ctx context.Context, id *string) error {
 	if !c.holder.CompareAndSwap(nil, id) {
-		return fmt.Errorf("the lease was given to two: %w", errTwo)
+		return fmt.Errorf("%s: the lease was given to two: %w", c.prize.book().kind, errWrong)
 	}
 	c.wins.Add(1)
-	o := &blockblob.UploadOptions{AccessConditions: show(*id)}
-	if _, err := c.client.Upload(ctx, bytesBody([]byte(*id)), o); err != nil {
+	if err := c.use(ctx, *id); err != nil {
 		return err
 	}
 	c.holder.Store(nil) // from now on, another may have it
-	_, err := c.lease(*id).ReleaseLease(ctx, nil)
-	return err
+	return c.release(ctx, *id)
 }
 
 // check: who was told to hold the lease, and did not begin to let go, holds it.
 // Then it is free again.
 func (c *contest) check(ctx context.Context) error {
 	if id := c.holder.Swap(nil); id != nil {
-		if _, err := c.lease(*id).RenewLease(ctx, nil); err != nil {
-			return fmt.Errorf("contest: renew of an acknowledged lease: %w", err)
+		if err := c.renew(ctx, *id); err != nil {
+			return fmt.Errorf("%s: renew of an acknowledged lease: %w", c.prize.book().kind, err)
+		}
+		if err := c.use(ctx, *id); err != nil {
+			return fmt.Errorf("%s: use of an acknowledged lease: %w", c.prize.book().kind, err)
 		}
 	}
-	_, err := c.lease(newID()).BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: to.Ptr[int32](0)})
+	err := c.free(ctx)
 	if err != nil && !bloberror.HasCode(err, bloberror.LeaseNotPresentWithLeaseOperation) {
-		return fmt.Errorf("contest: break: %w", err)
+		return fmt.Errorf("%s: break: %w", c.prize.book().kind, err)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"crypto/md5"
 	"encoding/binary"
 	"fmt"
+	"hash"
+	"io"
 	"maps"
 	"math/rand/v2"
 )
@@ -40,15 +42,25 @@ func (p piece) bytes() []byte {
 // sumOf tells contents apart.
 func sumOf(pieces []piece) string {
 	h := md5.New()
-	size := 0
+	var size int64
 	for _, p := range pieces {
 		h.Write(p.bytes())
-		size += p.size
+		size += int64(p.size)
 	}
-	return fmt.Sprintf("%d bytes, %x", size, h.Sum(nil))
+	return sumText(size, h)
 }
 
 func sumOfBytes(b []byte) string { return fmt.Sprintf("%d bytes, %x", len(b), md5.Sum(b)) }
+
+func sumText(size int64, h hash.Hash) string { return fmt.Sprintf("%d bytes, %x", size, h.Sum(nil)) }
+
+// sumOfBody reads to the end, without keeping it: there is much to read after
+// every crash.
+func sumOfBody(r io.Reader) (sum string, size int64, err error) {
+	h := md5.New()
+	size, err = io.Copy(h, r)
+	return sumText(size, h), size, err
+}
 
 // The states of a lease, in Azure's words.
 const (
@@ -120,21 +132,21 @@ func (b blob) anySnapshot() string {
 
 // like reports whether what was seen is this, as far as it can be seen.
 func (b blob) like(seen blob) bool {
-	return b.there == seen.there && b.sum == seen.sum && b.version == seen.version && b.state == seen.state && b.sameSnapshots(seen.snapshots)
+	return b.there == seen.there && b.sum == seen.sum && b.version == seen.version && b.state == seen.state && sameSnapshots(b.snapshots, seen.snapshots)
 }
 
 // sameSnapshots compares them. One whose id nobody was told is any one that is
 // not known.
-func (b blob) sameSnapshots(seen map[string]string) bool {
-	if len(b.snapshots) != len(seen) {
+func sameSnapshots(want, seen map[string]string) bool {
+	if len(want) != len(seen) {
 		return false
 	}
 	for id, sum := range seen {
-		want, known := b.snapshots[id]
-		if !known {
-			want = b.snapshots[unheard]
+		known, ok := want[id]
+		if !ok {
+			known = want[unheard]
 		}
-		if want != sum {
+		if known != sum {
 			return false
 		}
 	}

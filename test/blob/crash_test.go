@@ -3,15 +3,9 @@
 package blobtest
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,22 +15,9 @@ import (
 
 const (
 	crashes  = 50
-	signers  = 3 // workers at the Azure Blob door
-	openers  = 1 // workers at the main port, under /blob/
-	rivals   = 2
-	lifespan = 250 * time.Millisecond // at most
+	rivals   = 2                      // for each prize
+	lifespan = 400 * time.Millisecond // at most
 )
-
-// errTwo is the one thing that must never happen.
-var errTwo = errors.New("two holders at a time")
-
-// unlessGone forgets errors that only say that nobody answers any more.
-func unlessGone(err error) error {
-	if statusOf(err) == 0 && !errors.Is(err, errTwo) {
-		return nil
-	}
-	return err
-}
 
 // TestCrash kills a server that is hard at work, again and again on the same
 // data, and checks each time that it has exactly what was acknowledged, give or
@@ -76,50 +57,44 @@ func (s *server) dieYoung() {
 // crash is the server and all who use it.
 type crash struct {
 	*server
-	workers []*worker
-	contest contest
-
-	interrupted map[string]int // what was under way at a death
+	signers []party // at the Azure Blob door
+	openers []party // at the main port, under /blob/
+	opened  bool
 }
 
+// newCrash has parties of every kind at both doors, but those of containers at
+// Azure's only: the main port refuses in other words.
 func newCrash(s *server) *crash {
-	c := &crash{server: s, interrupted: map[string]int{}}
-	for i := range signers + openers {
-		c.workers = append(c.workers, newWorker(fmt.Sprint("worker-", i)))
+	return &crash{
+		server: s,
+		signers: []party{
+			newWorker("worker-0"), newWorker("worker-1"), newWorker("worker-2"), newScribe("scribe-0"), newPrinter("printer-0"),
+			newLabeller("labeller-0"), newKeeper("keeper"), newBlobContest("contest"), newBoxContest("contest-box"),
+		},
+		openers: []party{newWorker("worker-3"), newScribe("scribe-1"), newPrinter("printer-1"), newLabeller("labeller-1")},
 	}
-	return c
 }
 
-// reconnect points everybody at the server that runs now. The first time it
-// makes what they need.
+func (c *crash) parties() []party { return slices.Concat(c.signers, c.openers) }
+
+// reconnect points everybody at the server that runs now. The first time they
+// make what they need.
 func (c *crash) reconnect() {
 	c.Helper()
-	transport := c.newTransport(signers + openers + rivals)
-	signed := c.sdk(transport)
-	first := c.contest.client == nil
-	for i, w := range c.workers {
-		client := signed
-		if i >= signers {
-			client = c.dialect(transport)
-		}
-		w.client = client.NewContainerClient(w.name)
-		if !first {
-			continue
-		}
-		if _, err := w.client.Create(c.Context(), nil); err != nil {
-			c.Fatalf("Create(%q) = %v", w.name, err)
-		}
+	transport := c.newTransport(2 * len(c.parties()))
+	signed, dialect := c.sdk(transport), c.dialect(transport)
+	for _, p := range c.signers {
+		p.connect(signed)
 	}
-	shared := signed.NewContainerClient("contest")
-	c.contest.client = shared.NewBlockBlobClient("shared")
-	if !first {
+	for _, p := range c.openers {
+		p.connect(dialect)
+	}
+	if c.opened {
 		return
 	}
-	if _, err := shared.Create(c.Context(), nil); err != nil {
-		c.Fatalf("Create(contest) = %v", err)
-	}
-	if _, err := c.contest.client.Upload(c.Context(), bytesBody(nil), nil); err != nil {
-		c.Fatalf("Upload(contest/shared) = %v", err)
+	c.opened = true
+	if err := everybody(c.Context(), c.parties(), party.open); err != nil {
+		c.Fatalf("open: %v", err)
 	}
 }
 
@@ -142,67 +117,24 @@ func (s *server) dialect(transport http.RoundTripper) *service.Client {
 func (c *crash) work(life time.Duration) error {
 	stop := time.AfterFunc(life, func() { _ = c.cmd.Process.Kill() }) // SIGKILL
 	defer stop.Stop()
-	var all []func(context.Context) error
-	for _, w := range c.workers {
-		all = append(all, w.work)
-	}
-	for range rivals {
-		all = append(all, c.contest.compete)
-	}
-	err := together(c.Context(), all)
+	err := everybody(c.Context(), c.parties(), party.work)
 	<-c.ended
-	for _, w := range c.workers {
-		if w.doing != "" {
-			c.interrupted[w.doing]++
-		}
+	for _, p := range c.parties() {
+		p.book().died()
 	}
 	return err
 }
 
-func (c *crash) check() error {
-	all := []func(context.Context) error{c.contest.check}
-	for _, w := range c.workers {
-		all = append(all, w.check)
-	}
-	return together(c.Context(), all)
-}
-
-// together runs them all and returns what went wrong.
-func together(ctx context.Context, all []func(context.Context) error) error {
-	errs := make([]error, len(all))
-	var wait sync.WaitGroup
-	for i, f := range all {
-		wait.Go(func() { errs[i] = f(ctx) })
-	}
-	wait.Wait()
-	return errors.Join(errs...)
-}
+func (c *crash) check() error { return everybody(c.Context(), c.parties(), party.check) }
 
 func (c *crash) report(start time.Duration) {
-	done, cut := map[string]int{}, 0
-	for _, w := range c.workers {
-		for what, n := range w.acks {
-			done[what] += n
+	c.Logf("%d crashes, a start in %v", crashes, start.Round(time.Millisecond))
+	for _, l := range byKind(c.parties()) {
+		c.Log(l)
+		if never := l.idle(); len(never) > 0 {
+			c.Errorf("%s: %q were never acknowledged: the test shows nothing about them", l.kind, never)
 		}
 	}
-	for _, n := range c.interrupted {
-		cut += n
-	}
-	c.Logf("%d crashes, a start in %v; acknowledged: %s; the contest was won %d times; cut off: %d (%s)",
-		crashes, start.Round(time.Millisecond), tally(done), c.contest.wins.Load(), cut, tally(c.interrupted))
-	for _, d := range deeds {
-		if done[d.name] == 0 {
-			c.Errorf("%q was never acknowledged: the test shows nothing about it", d.name)
-		}
-	}
-}
-
-func tally(counts map[string]int) string {
-	var all []string
-	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		all = append(all, fmt.Sprintf("%s %d", what, counts[what]))
-	}
-	return strings.Join(all, ", ")
 }
 
 // finish checks the data of the dead server, and that deleting everything leaves
@@ -219,27 +151,12 @@ func (c *crash) finish() {
 	if err := c.check(); err != nil {
 		c.Errorf("after the repair: %v", err)
 	}
-	c.deleteAll()
+	if err := everybody(c.Context(), c.parties(), party.close); err != nil {
+		c.Errorf("close: %v", err)
+	}
 	c.kill()
 	c.wantSound()
 	if files, size := c.files("blobs"); files != 0 {
 		c.Errorf("%d files with %s are left when all blobs are deleted", files, mib(size))
 	}
-}
-
-func (c *crash) deleteAll() {
-	c.Helper()
-	client := c.sdk(c.newTransport(1))
-	for _, name := range append([]string{"contest"}, c.names()...) {
-		if _, err := client.DeleteContainer(c.Context(), name, nil); err != nil {
-			c.Errorf("DeleteContainer(%q) = %v", name, err)
-		}
-	}
-}
-
-func (c *crash) names() (names []string) {
-	for _, w := range c.workers {
-		names = append(names, w.name)
-	}
-	return names
 }

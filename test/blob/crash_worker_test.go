@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
 const (
@@ -24,24 +25,40 @@ const (
 // worker has a container of its own, does one thing after the other to the blobs
 // in it, and remembers what it was told.
 type worker struct {
+	ledger
 	name   string
 	client *container.Client
 
 	known map[string]blob // what was acknowledged
-	acks  map[string]int  // how often what was done
 
 	// What it was doing when the server died: to which blob, and what that
 	// would be if it was done.
-	doing, to string
-	maybe     blob
+	to    string
+	maybe blob
 }
 
-func newWorker(name string) *worker {
-	w := &worker{name: name, known: map[string]blob{}, acks: map[string]int{}}
+func newWorker(name string) party {
+	var duties []string
+	for _, d := range deeds {
+		duties = append(duties, d.name)
+	}
+	w := &worker{ledger: newLedger("block blobs", duties), name: name, known: map[string]blob{}}
 	for i := range blobsEach {
 		w.known[fmt.Sprint("b", i)] = nothing
 	}
 	return w
+}
+
+func (w *worker) connect(client *service.Client) { w.client = client.NewContainerClient(w.name) }
+
+func (w *worker) open(ctx context.Context) error {
+	_, err := w.client.Create(ctx, nil)
+	return err
+}
+
+func (w *worker) close(ctx context.Context) error {
+	_, err := w.client.Delete(ctx, nil)
+	return err
 }
 
 // work goes on until the server dies. A refusal is an error: what a worker does
@@ -228,9 +245,11 @@ func planDeleteSnapshot(w *worker, name string, b blob) (blob, act) {
 	}
 }
 
-// lease is the SDK's client of a blob's lease.
-func (w *worker) lease(name, id string) *lease.BlobClient {
-	c, err := lease.NewBlobClient(w.blob(name), &lease.BlobClientOptions{LeaseID: &id})
+func (w *worker) lease(name, id string) *lease.BlobClient { return blobLease(w.blob(name), id) }
+
+// blobLease is the SDK's client of a blob's lease.
+func blobLease(client *blockblob.Client, id string) *lease.BlobClient {
+	c, err := lease.NewBlobClient(client, &lease.BlobClientOptions{LeaseID: &id})
 	if err != nil {
 		panic(err) // it does nothing that could fail
 	}

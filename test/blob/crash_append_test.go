@@ -1,0 +1,165 @@
+//go:build unix
+
+package blobtest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+)
+
+// scroll is an append blob: its blocks, in order.
+type scroll struct {
+	blocks []piece
+	sealed bool
+}
+
+const maxBlocks = 20 // that a scroll has, so that it is soon read
+
+// The code that Azure gives and its SDK has no name for.
+const blobIsSealed bloberror.Code = "BlobIsSealed"
+
+func newScribe(name string) party {
+	return newHand("append blobs", name, 3, craft[scroll]{
+		describe: describeScroll,
+		look:     lookAtScrolls,
+		feats: []feat[scroll]{
+			{"create", planScroll}, {"append", planAppend}, {"append", planAppend}, {"append", planAppend},
+			{"append at its end", planAppendAt}, {"append at its end", planAppendAt},
+			{"refused append elsewhere", planAppendElsewhere}, {"seal", planSeal}, {"refused append to sealed", planAppendSealed},
+			{"snapshot", planShot[scroll]}, {"delete snapshot", planDropShot[scroll]}, {"delete", planRemove[scroll]},
+		},
+	})
+}
+
+func describeScroll(s scroll) string { return scrollText(sumOf(s.blocks), len(s.blocks), s.sealed) }
+
+func scrollText(sum string, blocks int, sealed bool) string {
+	return fmt.Sprintf("%s in %d blocks, sealed: %t", sum, blocks, sealed)
+}
+
+func lookAtScrolls(ctx context.Context, h *hand[scroll]) (map[string]sight, error) {
+	return h.lookAtBlobs(ctx, func(ctx context.Context, item *container.BlobItem) (string, error) {
+		head, sum, err := h.fetch(ctx, item)
+		if err != nil {
+			return "", err
+		}
+		sealed := value(head.IsSealed)
+		if listed := value(item.Properties.IsSealed); listed != sealed {
+			return "", fmt.Errorf("sealed: %t, but the list says %t", sealed, listed)
+		}
+		return scrollText(sum, int(value(head.BlobCommittedBlockCount)), sealed), nil
+	})
+}
+
+func (s scroll) size() (n int64) {
+	for _, b := range s.blocks {
+		n += int64(b.size)
+	}
+	return n
+}
+
+func (s scroll) and(p piece) scroll {
+	s.blocks = append(slices.Clip(s.blocks), p)
+	return s
+}
+
+// newBlock has 1 byte to 100 KiB: in the database, or in a file, or about where
+// the one becomes the other.
+func newBlock() piece {
+	sizes := []int{1 + rand.IntN(20), 1 + rand.IntN(8<<10), 64<<10 + rand.IntN(3) - 1, 64<<10 + rand.IntN(36<<10+1)}
+	return piece{seed: rand.Uint64(), size: sizes[rand.IntN(len(sizes))]}
+}
+
+func scrollClient(h *hand[scroll], name string) *appendblob.Client {
+	return h.container().NewAppendBlobClient(name)
+}
+
+// planScroll makes an empty one, sometimes in place of one that is there.
+func planScroll(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
+	if r.there && (r.is.sealed || rand.IntN(4) > 0) {
+		return r, nil
+	}
+	return r.with(scroll{}), func(ctx context.Context, _ *entry[scroll]) error {
+		_, err := scrollClient(h, name).Create(ctx, nil)
+		return err
+	}
+}
+
+func (s scroll) takesMore() bool { return !s.sealed && len(s.blocks) < maxBlocks }
+
+func planAppend(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
+	if !r.there || !r.is.takesMore() {
+		return r, nil
+	}
+	p := newBlock()
+	return r.with(r.is.and(p)), func(ctx context.Context, _ *entry[scroll]) error {
+		answer, err := scrollClient(h, name).AppendBlock(ctx, body(p), nil)
+		if at := fmt.Sprint(r.is.size()); err == nil && value(answer.BlobAppendOffset) != at {
+			err = fmt.Errorf("a block was appended at %s, want %s: %w", value(answer.BlobAppendOffset), at, errWrong)
+		}
+		return err
+	}
+}
+
+// appendAt appends on the condition that the blob ends there.
+func appendAt(ctx context.Context, h *hand[scroll], name string, p piece, at int64) error {
+	o := &appendblob.AppendBlockOptions{AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at}}
+	_, err := scrollClient(h, name).AppendBlock(ctx, body(p), o)
+	return err
+}
+
+func planAppendAt(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
+	if !r.there || !r.is.takesMore() {
+		return r, nil
+	}
+	p := newBlock()
+	return r.with(r.is.and(p)), func(ctx context.Context, _ *entry[scroll]) error {
+		return appendAt(ctx, h, name, p, r.is.size())
+	}
+}
+
+// planAppendElsewhere is what a writer does that has missed a block, or does not
+// know that its last one has arrived.
+func planAppendElsewhere(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
+	if !r.there || r.is.sealed || len(r.is.blocks) == 0 {
+		return r, nil
+	}
+	at := r.is.size() + 1
+	if rand.IntN(2) == 0 {
+		at = r.is.size() - int64(r.is.blocks[len(r.is.blocks)-1].size)
+	}
+	return r, func(ctx context.Context, _ *entry[scroll]) error {
+		return refused(appendAt(ctx, h, name, newBlock(), at), bloberror.AppendPositionConditionNotMet)
+	}
+}
+
+// planSeal seals full ones always, others now and then.
+func planSeal(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
+	if !r.there || r.is.sealed || r.is.takesMore() && rand.IntN(4) > 0 {
+		return r, nil
+	}
+	next := r.is
+	next.sealed = true
+	return r.with(next), func(ctx context.Context, _ *entry[scroll]) error {
+		o := &appendblob.SealOptions{AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: to.Ptr(r.is.size())}}
+		_, err := scrollClient(h, name).Seal(ctx, o)
+		return err
+	}
+}
+
+func planAppendSealed(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
+	if !r.there || !r.is.sealed {
+		return r, nil
+	}
+	return r, func(ctx context.Context, _ *entry[scroll]) error {
+		_, err := scrollClient(h, name).AppendBlock(ctx, body(newBlock()), nil)
+		return refused(err, blobIsSealed)
+	}
+}
