@@ -24,6 +24,7 @@ const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 32 << 10 // bytes
+	stallTimeout  = time.Minute
 )
 
 // door is one way into the store.
@@ -76,7 +77,8 @@ func newQuickServer(handler http.Handler, config *tls.Config, log *slog.Logger) 
 	}
 	return &plainhttp.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: stdlog.New(&httpLog{log}, "", 0),
+		StallTimeout: stallTimeout,
+		ErrorLog:     stdlog.New(&httpLog{log}, "", 0),
 	}
 }
 

@@ -16,23 +16,23 @@ const maxDrained = 256 << 10
 type body struct {
 	io.ReadCloser
 	response *response
-	left     int64 // to be read; negative: nobody knows
-	waits    bool  // the client has not been told to send it yet
-	read     bool  // to its end
+	original *http.Request // which gets the trailer
+	left     int64         // to be read; negative: nobody knows
+	waits    bool          // the client has not been told to send it yet
+	read     bool          // to its end
 	failed   bool
 	drained  bool // by us, for lack of interest
 }
 
 // begin makes b the body of a request that has one.
-func (b *body) begin(w *response) {
-	r := w.request
+func (b *body) begin(w *response, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		b.read = true
 		return
 	}
-	b.ReadCloser, b.response, b.left = r.Body, w, r.ContentLength
+	b.ReadCloser, b.response, b.original, b.left = r.Body, w, r, r.ContentLength
 	b.waits = waits(r) && r.ProtoAtLeast(1, 1)
-	r.Body = b
+	w.request.Body = b
 	if !b.here() { // only the head had to hurry: the handler says how long a body may take
 		_ = w.conn.rw.SetReadDeadline(time.Time{})
 	}
@@ -50,6 +50,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.waits {
 		b.waits = false
 		if w := b.response; !w.began() {
+			w.limit()
 			_, _ = w.conn.out.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
 			if err := w.conn.out.Flush(); err != nil {
 				b.failed = true // who was not told will not send
@@ -62,6 +63,7 @@ func (b *body) Read(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		b.read = true
+		b.response.request.Trailer = b.original.Trailer
 	case err != nil:
 		b.failed = true
 	}

@@ -2,6 +2,7 @@ package plainhttp
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,13 +13,16 @@ import (
 
 // conn is one connection.
 type conn struct {
-	server *Server
-	rw     net.Conn
-	remote string
-	in     *bufio.Reader
-	out    *bufio.Writer
-	state  atomic.Int32
-	used   bool // it has had a request
+	server  *Server
+	rw      net.Conn
+	remote  string
+	in      *bufio.Reader // of the connection itself, which notices failures
+	out     *bufio.Writer
+	context context.Context // of its requests
+	cancel  context.CancelFunc
+	state   atomic.Int32
+	touched atomic.Int64 // the server's tick when it last read, wrote or got a request
+	used    bool         // it has had a request
 }
 
 // The states of a connection.
@@ -31,11 +35,42 @@ const (
 const bufferSize = 4 << 10 // as net/http's
 
 func newConn(s *Server, rw net.Conn) *conn {
-	c := &conn{server: s, rw: rw, out: bufio.NewWriterSize(rw, bufferSize), in: bufio.NewReaderSize(rw, bufferSize)}
+	c := &conn{server: s, rw: rw}
+	c.in, c.out = bufio.NewReaderSize(c, bufferSize), bufio.NewWriterSize(c, bufferSize)
+	c.context, c.cancel = context.WithCancel(context.Background())
 	if a := rw.RemoteAddr(); a != nil {
 		c.remote = a.String()
 	}
 	return c
+}
+
+// Read reads from the client. One that is gone is no longer worked for.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.rw.Read(p)
+	c.touch()
+	if err != nil {
+		c.cancel()
+	}
+	return n, err
+}
+
+// Write writes to the client.
+func (c *conn) Write(p []byte) (int, error) {
+	n, err := c.rw.Write(p)
+	c.touch()
+	if err != nil {
+		c.cancel()
+	}
+	return n, err
+}
+
+func (c *conn) touch() { c.touched.Store(c.server.tick.Load()) }
+
+// giveUp ends the context of a request that has stood still since a tick.
+func (c *conn) giveUp(since int64) {
+	if c.state.Load() == active && c.touched.Load() < since {
+		c.cancel()
+	}
 }
 
 // closeIdle closes the connection unless it has a request under way.
@@ -55,6 +90,7 @@ func (c *conn) abort() {
 func (c *conn) serve() {
 	defer c.server.leave(c)
 	defer c.rw.Close()
+	defer c.cancel()
 	defer c.recover()
 	for {
 		r, err := c.next()
@@ -65,7 +101,7 @@ func (c *conn) serve() {
 		if keep := c.answer(r); !keep {
 			return
 		}
-		if !c.state.CompareAndSwap(active, idle) || c.server.closing.Load() {
+		if !c.state.CompareAndSwap(active, idle) || c.server.closing.Load() || c.context.Err() != nil {
 			return
 		}
 	}
@@ -82,10 +118,13 @@ func (c *conn) recover() {
 // answer has the handler answer a request. It reports whether the connection
 // can have another one.
 func (c *conn) answer(r *http.Request) (keep bool) {
-	w := &response{conn: c, request: r, header: make(http.Header, 8)}
+	w := &response{conn: c, request: r.WithContext(c.context), header: make(http.Header, 8)}
 	w.close = r.Close || !r.ProtoAtLeast(1, 1)
-	w.body.begin(w)
-	if r.RequestURI != "*" || r.Method != http.MethodOptions { // net/http keeps this one from handlers, too
+	w.body.begin(w, r)
+	r = w.request
+	if r.RequestURI == "*" && r.Method == http.MethodOptions { // net/http keeps this one from handlers, too
+		w.limit()
+	} else {
 		c.server.Handler.ServeHTTP(w, r)
 	}
 	w.finish()

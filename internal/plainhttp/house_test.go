@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	headerTime = 5 * time.Second
 	idleTime   = 2 * time.Minute
+	stallTime  = 20 * time.Minute
 )
 
 // house is a server whose clients come through pipes, for bubbles.
@@ -38,7 +39,7 @@ func newHouse(t *testing.T, handler http.HandlerFunc) *house {
 	h := &house{T: t, listener: newWires(), served: make(chan error, 1), log: &diary{}}
 	h.server = &Server{
 		Handler: handler, ErrorLog: log.New(h.log, "", 0),
-		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: testLimit,
+		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: testLimit, StallTimeout: stallTime,
 	}
 	go func() { h.served <- h.server.Serve(h.listener) }()
 	t.Cleanup(func() {

@@ -80,6 +80,7 @@ func (c *conn) head(patience time.Duration) ([]byte, error) {
 // not idle.
 func (c *conn) await(patience time.Duration) error {
 	if c.in.Buffered() == 0 {
+		c.shrink()
 		if err := c.rw.SetReadDeadline(time.Now().Add(patience)); err != nil {
 			return err
 		}
@@ -87,6 +88,7 @@ func (c *conn) await(patience time.Duration) error {
 			return err
 		}
 	}
+	c.touch()
 	if !c.state.CompareAndSwap(idle, active) {
 		return http.ErrServerClosed
 	}
@@ -97,7 +99,15 @@ func (c *conn) await(patience time.Duration) error {
 // grow makes the buffer large enough for the largest head. Few clients need it.
 func (c *conn) grow(have []byte, limit int) {
 	old := bytes.NewReader(slices.Clone(have))
-	c.in = bufio.NewReaderSize(io.MultiReader(old, c.rw), limit+bufferSize)
+	c.in = bufio.NewReaderSize(io.MultiReader(old, c), limit+bufferSize)
+}
+
+// shrink takes the small buffer again: there are many connections, and they may
+// be idle for long.
+func (c *conn) shrink() {
+	if c.in.Size() > bufferSize {
+		c.in = bufio.NewReaderSize(c, bufferSize)
+	}
 }
 
 // headEnd returns where the head ends, after the empty line; -1 if it does not.

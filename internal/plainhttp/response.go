@@ -183,6 +183,18 @@ func (w *response) FlushError() error {
 	return w.conn.out.Flush()
 }
 
+// limit sees to it that what the server itself writes is taken, unless the
+// handler has.
+func (w *response) limit() {
+	if !w.limited {
+		_ = w.SetWriteDeadline(time.Now().Add(w.conn.server.ReadHeaderTimeout))
+	}
+}
+
+// Lingers tells handlers that they need not wait for clients that still send
+// after the answer: the server does.
+func (w *response) Lingers() {}
+
 func (w *response) SetReadDeadline(t time.Time) error { return w.conn.rw.SetReadDeadline(t) }
 
 func (w *response) SetWriteDeadline(t time.Time) error {

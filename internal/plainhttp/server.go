@@ -8,9 +8,10 @@
 //
 // What is different from http.Server:
 //
-//   - The context of a request does not end when the client leaves, nor with the
-//     request, and has no values. A handler that waits for something else than
-//     the client must not be served here.
+//   - The context of a request ends when reading from the client or writing to
+//     it fails, and when the handler has done neither for StallTimeout, but not
+//     as soon as a client leaves, nor with the request; and it has no values. A
+//     handler that waits long must not be served here.
 //   - An answer names its Content-Length, or ends the connection, even if it is
 //     empty. Its Content-Type is not guessed.
 //   - What the handler has not read of a body when it begins the answer is gone.
@@ -38,20 +39,23 @@ import (
 	"time"
 )
 
-// Server serves connections. Its fields are those of http.Server; they must be
-// set before Serve, all but ErrorLog.
+// Server serves connections. Most of its fields are http.Server's; they must be
+// set before Serve, all but ErrorLog and StallTimeout.
 type Server struct {
 	Handler           http.Handler
 	ReadHeaderTimeout time.Duration // from the first byte to the end of the headers, and of a new connection to its first byte
 	IdleTimeout       time.Duration // between two requests
 	MaxHeaderBytes    int           // of a request's first line and headers
+	StallTimeout      time.Duration // after which the context of a request ends that neither reads nor writes; 0: it does not
 	ErrorLog          *log.Logger   // hears of panics; nil: the standard logger
 
 	closing atomic.Bool
+	tick    atomic.Int64 // a clock that costs nothing to read
 
 	mu        sync.Mutex
 	listeners map[net.Listener]bool
 	conns     map[*conn]bool
+	clock     *time.Timer   // that moves tick; nil: none is needed yet
 	empty     chan struct{} // closed once closing and without connections; nil: nobody asked
 }
 
@@ -145,7 +149,27 @@ func (s *Server) open(l net.Listener) bool {
 		s.listeners, s.conns = map[net.Listener]bool{}, map[*conn]bool{}
 	}
 	s.listeners[l] = true
+	if s.clock == nil && s.StallTimeout > 0 {
+		s.clock = time.AfterFunc(s.StallTimeout/ticks, s.look)
+	}
 	return !s.closing.Load()
+}
+
+// ticks are how many make a StallTimeout, which may last one more.
+const ticks = 4
+
+// look gives up on requests that stand still: with a disk that does not answer
+// they would fill the house, most of them for clients that have long left.
+func (s *Server) look() {
+	now := s.tick.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.giveUp(now - ticks)
+	}
+	if !s.closing.Load() || len(s.conns) > 0 {
+		s.clock.Reset(s.StallTimeout / ticks)
+	}
 }
 
 func (s *Server) forget(l net.Listener) {

@@ -99,7 +99,7 @@ func (d *door) listen() {
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 	server := &plainhttp.Server{
 		Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
-		ReadHeaderTimeout: time.Hour, IdleTimeout: time.Hour, MaxHeaderBytes: 1 << 20,
+		ReadHeaderTimeout: time.Hour, IdleTimeout: time.Hour, MaxHeaderBytes: 1 << 20, StallTimeout: time.Hour,
 	}
 	served := make(chan error)
 	go func() { served <- server.Serve(l) }()

@@ -44,7 +44,7 @@ func (p *paced) extend() {
 func (p *paced) done() {
 	_ = p.rc.Flush()
 	_ = p.rc.SetWriteDeadline(time.Time{})
-	if p.body.cutShort() {
+	if _, lingers := p.ResponseWriter.(interface{ Lingers() }); !lingers && p.body.cutShort() {
 		time.Sleep(farewell)
 	}
 }
@@ -52,7 +52,7 @@ func (p *paced) done() {
 // farewell is how long a connection stays open after an answer to half a body.
 // Closed at once, it would be reset, and the client, which still sends, might
 // never see the answer. net/http waits as long by itself, but not for clients
-// that asked whether to continue.
+// that asked whether to continue; plainhttp does for all.
 const farewell = 500 * time.Millisecond
 
 func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }

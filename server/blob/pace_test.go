@@ -102,3 +102,33 @@ func TestSilentReader(t *testing.T) {
 		}
 	})
 }
+
+// TestClientThatLeaves: a client that is gone is no failure of ours, and not
+// logged as one.
+func TestClientThatLeaves(t *testing.T) {
+	for name, leave := range map[string]func(net.Conn, *bufio.Reader){
+		"in the middle of its upload": func(conn net.Conn, _ *bufio.Reader) {
+			io.WriteString(conn, slowPut+"half")
+		},
+		"in the middle of the answer": func(conn net.Conn, in *bufio.Reader) {
+			io.WriteString(conn, "GET /blob/"+testAccount+"/box/large HTTP/1.1\r\nHost: x\r\n\r\n")
+			_, _ = io.ReadFull(in, make([]byte, 2000))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDoor(t)
+				d.ensure("box")
+				d.put("box", "large", strings.Repeat("x", 1<<20))
+				conn, in := d.wire()
+				leave(conn, in)
+				conn.Close()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if log := d.log.String(); !strings.Contains(log, `level=DEBUG msg="blob request failed"`) || strings.Contains(log, "level=ERROR") {
+					t.Errorf("the log tells:\n%s", log)
+				}
+			})
+		})
+	}
+}

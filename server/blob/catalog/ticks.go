@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -30,7 +31,14 @@ func (t Ticks) Time() time.Time {
 
 // ETag returns the ticks as an ETag, with its quotes.
 func (t Ticks) ETag() string {
-	return `"0x` + strings.ToUpper(strconv.FormatInt(int64(t), 16)) + `"`
+	text := strconv.AppendUint(make([]byte, 0, len(`"0x0123456789ABCDEF"`)), uint64(t), 16)
+	text = slices.Insert(text, 0, '"', '0', 'x')
+	for i := 3; i < len(text); i++ {
+		if text[i] >= 'a' {
+			text[i] -= 'a' - 'A'
+		}
+	}
+	return string(append(text, '"'))
 }
 
 const snapshotLayout = "2006-01-02T15:04:05.0000000Z"

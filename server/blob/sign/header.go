@@ -78,7 +78,7 @@ func lower(c byte) byte {
 // inside a line stay as they are: the SDKs sign them so.
 func joined(values []string) string {
 	all := strings.Join(values, ",")
-	if !strings.ContainsAny(all, "\r\n") {
+	if strings.IndexByte(all, '\r') < 0 && strings.IndexByte(all, '\n') < 0 {
 		return strings.TrimSpace(all)
 	}
 	var parts []string

@@ -1,0 +1,148 @@
+package plainhttp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestStall: a request that neither reads nor writes is given up on, and one that
+// does is not, however long it takes.
+func TestStall(t *testing.T) {
+	for name, c := range map[string]struct {
+		handle func(http.ResponseWriter, *http.Request) // for an hour, if it may
+		ends   bool
+	}{
+		"waits": {func(_ http.ResponseWriter, r *http.Request) { pause(r, time.Hour) }, true},
+		"writes": {func(w http.ResponseWriter, r *http.Request) {
+			for range 6 {
+				pause(r, 10*time.Minute)
+				w.(http.Flusher).Flush()
+				_, _ = io.WriteString(w, "x")
+			}
+		}, false},
+		"reads": {func(_ http.ResponseWriter, r *http.Request) {
+			for range 6 {
+				pause(r, 10*time.Minute)
+				_, _ = io.ReadFull(r.Body, make([]byte, 1))
+			}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var took time.Duration
+				var ended error
+				v := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+					began := time.Now()
+					c.handle(w, r)
+					took, ended = time.Since(began), r.Context().Err()
+				}).dial()
+				go func() {
+					v.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\n")
+					for range 6 {
+						time.Sleep(10 * time.Minute)
+						v.send("x")
+					}
+				}()
+				go func() { _, _ = io.Copy(io.Discard, v.in) }()
+				time.Sleep(2 * time.Hour)
+				synctest.Wait()
+				switch most := stallTime + stallTime/ticks; {
+				case c.ends && (took < stallTime || took > most || ended == nil):
+					t.Errorf("a request that stands still ended after %v with %v, want %v to %v", took, ended, stallTime, most)
+				case !c.ends && (took < time.Hour || ended != nil):
+					t.Errorf("a request that works ended after %v with %v, want an hour", took, ended)
+				}
+			})
+		})
+	}
+}
+
+func pause(r *http.Request, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-r.Context().Done():
+	}
+}
+
+// TestContextEndsWithTheClient: once reading or writing has failed, whatever the
+// handler does for that client is in vain.
+func TestContextEndsWithTheClient(t *testing.T) {
+	for name, touch := range map[string]func(http.ResponseWriter, *http.Request) error{
+		"reading": func(_ http.ResponseWriter, r *http.Request) error {
+			_, err := io.ReadAll(r.Body)
+			return err
+		},
+		"writing": func(w http.ResponseWriter, _ *http.Request) error {
+			_, err := w.Write(make([]byte, 2*bufferSize))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var failure, ended error
+				v := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+					if err := r.Context().Err(); err != nil {
+						t.Errorf("the context of a request begins with %v", err)
+					}
+					time.Sleep(time.Second) // the client leaves meanwhile
+					failure, ended = touch(w, r), r.Context().Err()
+				}).dial()
+				v.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf")
+				v.Close()
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				if failure == nil || !errors.Is(ended, context.Canceled) {
+					t.Errorf("%s = %v, and the context %v; want two errors", name, failure, ended)
+				}
+			})
+		})
+	}
+}
+
+// TestLargeBufferIsGivenBack: one large head must not cost memory for as long as
+// the connection is kept.
+func TestLargeBufferIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, steered)
+		v := h.dial()
+		for range 2 {
+			want(t, v.ask(headOf(bufferSize+10)), 200, "", false)
+			synctest.Wait()
+			h.server.mu.Lock()
+			for c := range h.server.conns {
+				if size := c.in.Size(); size != bufferSize {
+					t.Errorf("an idle connection has a buffer of %d bytes, want %d", size, bufferSize)
+				}
+			}
+			h.server.mu.Unlock()
+		}
+	})
+}
+
+// TestUnreadAnswersOfTheServer: what the server answers by itself is not written
+// for ever to a client that does not read.
+func TestUnreadAnswersOfTheServer(t *testing.T) {
+	for name, text := range map[string]string{
+		"OPTIONS *":    "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+		"100 Continue": "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+		"a refusal":    "GET / HTTP/1.1\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t, steered)
+				h.dial().send(text)
+				time.Sleep(headerTime + farewell + time.Second)
+				h.server.mu.Lock()
+				defer h.server.mu.Unlock()
+				if n := len(h.server.conns); n != 0 {
+					t.Errorf("%d connections are left after %v", n, headerTime)
+				}
+			})
+		})
+	}
+}
