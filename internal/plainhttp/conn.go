@@ -18,6 +18,7 @@ type conn struct {
 	remote  string
 	in      *bufio.Reader // of the connection itself, which notices failures
 	out     *bufio.Writer
+	header  http.Header     // of an answer; the next one has the same map
 	context context.Context // of its requests
 	cancel  context.CancelFunc
 	state   atomic.Int32
@@ -35,7 +36,7 @@ const (
 const bufferSize = 4 << 10 // as net/http's
 
 func newConn(s *Server, rw net.Conn) *conn {
-	c := &conn{server: s, rw: rw}
+	c := &conn{server: s, rw: rw, header: make(http.Header, 8)}
 	c.in, c.out = bufio.NewReaderSize(c, bufferSize), bufio.NewWriterSize(c, bufferSize)
 	c.context, c.cancel = context.WithCancel(context.Background())
 	if a := rw.RemoteAddr(); a != nil {
@@ -101,6 +102,7 @@ func (c *conn) serve() {
 		if keep := c.answer(r); !keep {
 			return
 		}
+		clear(c.header)
 		if !c.state.CompareAndSwap(active, idle) || c.server.closing.Load() || c.context.Err() != nil {
 			return
 		}
@@ -118,7 +120,7 @@ func (c *conn) recover() {
 // answer has the handler answer a request. It reports whether the connection
 // can have another one.
 func (c *conn) answer(r *http.Request) (keep bool) {
-	w := &response{conn: c, request: r.WithContext(c.context), header: make(http.Header, 8)}
+	w := &response{conn: c, request: r.WithContext(c.context), header: c.header}
 	w.close = r.Close || !r.ProtoAtLeast(1, 1)
 	w.body.begin(w, r)
 	r = w.request

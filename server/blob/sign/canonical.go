@@ -66,9 +66,9 @@ func (r resource) appendBase(b []byte) []byte {
 }
 
 // full is the text that Shared Key signs.
-func full(r *http.Request, what resource) [][]byte {
+func full(r *http.Request, what resource, signed func([]byte) bool) bool {
 	h := r.Header
-	return eachOrder(h, what.appendCanonical,
+	return anyOrder(h, what.appendCanonical, signed,
 		r.Method,
 		first(h, "Content-Encoding"),
 		first(h, "Content-Language"),
@@ -84,9 +84,9 @@ func full(r *http.Request, what resource) [][]byte {
 }
 
 // lite is the text that Shared Key Lite signs.
-func lite(r *http.Request, what resource) [][]byte {
+func lite(r *http.Request, what resource, signed func([]byte) bool) bool {
 	h := r.Header
-	return eachOrder(h, what.appendBrief,
+	return anyOrder(h, what.appendBrief, signed,
 		r.Method,
 		first(h, "Content-Md5"),
 		first(h, "Content-Type"),

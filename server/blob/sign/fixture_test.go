@@ -129,3 +129,12 @@ func mac(key []byte, text string) string {
 	h.Write([]byte(text))
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
+
+// textsOf are the texts of which one must have been signed.
+func textsOf(how scheme, r *http.Request, what resource) (texts []string) {
+	how(r, what, func(text []byte) bool {
+		texts = append(texts, string(text))
+		return false
+	})
+	return texts
+}

@@ -5,17 +5,18 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// eachOrder is the text that was signed: the first lines, the x-ms- headers and
-// what appendResource adds. The headers come sorted as Azure does, and sorted by
-// bytes.
+// anyOrder builds the text that was signed, of the first lines, the x-ms-
+// headers and what appendResource adds, and reports whether it was. It tries the
+// headers sorted as Azure does, and sorted by bytes.
 //
 // The service sorts like a dictionary, and SDKs that learned this sort so too;
 // older SDKs and most hand-written clients sort by bytes. The two differ only
-// for unusual names (x-ms-meta-a_b beside x-ms-meta-a1), so usually one text
-// comes back. What is signed is the same set of headers either way.
-func eachOrder(h http.Header, appendResource func([]byte) []byte, firstLines ...string) [][]byte {
+// for unusual names (x-ms-meta-a_b beside x-ms-meta-a1), so usually there is one
+// text. What is signed is the same set of headers either way.
+func anyOrder(h http.Header, appendResource func([]byte) []byte, signed func([]byte) bool, firstLines ...string) bool {
 	var room [16]line // most requests have fewer
 	headers := room[:0]
 	for name, values := range h {
@@ -24,15 +25,23 @@ func eachOrder(h http.Header, appendResource func([]byte) []byte, firstLines ...
 			headers = append(headers, line{name, joined(values)})
 		}
 	}
-	text := func() []byte { return appendResource(appendLines(make([]byte, 0, usualText), firstLines, headers)) }
+	buf := texts.Get().(*[]byte)
+	defer texts.Put(buf)
 	slices.SortFunc(headers, func(a, b line) int { return compareNames(a.name, b.name) })
-	texts := [][]byte{text()}
-	if !slices.IsSortedFunc(headers, compareBytes) {
-		slices.SortFunc(headers, compareBytes)
-		texts = append(texts, text())
+	*buf = appendResource(appendLines((*buf)[:0], firstLines, headers))
+	if signed(*buf) {
+		return true
 	}
-	return texts
+	if slices.IsSortedFunc(headers, compareBytes) {
+		return false
+	}
+	slices.SortFunc(headers, compareBytes)
+	*buf = appendResource(appendLines((*buf)[:0], firstLines, headers))
+	return signed(*buf)
 }
+
+// texts are for one text each.
+var texts = sync.Pool{New: func() any { b := make([]byte, 0, usualText); return &b }}
 
 const (
 	signedPrefix = "x-ms-"

@@ -31,16 +31,16 @@ func SharedKey(r *http.Request, account Account, canonicalPath string, now time.
 	if err != nil {
 		return err
 	}
-	for _, text := range how(r, resource{account.Name, canonicalPath, query}) {
-		if account.signed(text, signature) {
-			return nil
-		}
+	signed := func(text []byte) bool { return account.signed(text, signature) }
+	if how(r, resource{account.Name, canonicalPath, query}, signed) {
+		return nil
 	}
 	return unauthentic("The signature does not match. Check the key of account %s, and that nothing on the way changes the path, the query or the headers.", account.Name)
 }
 
-// scheme builds the texts of which one must have been signed.
-type scheme func(*http.Request, resource) [][]byte
+// scheme builds the texts of which one must have been signed, and reports
+// whether one was. Who looks at a text must not keep it.
+type scheme func(r *http.Request, what resource, signed func(text []byte) bool) bool
 
 var schemes = map[string]scheme{
 	"sharedkey":     full,

@@ -107,7 +107,7 @@ func TestTexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := signed(t, account, test.how, test.text, test.request)
 			if err := SharedKey(r, account, AsSent(r), noon); err != nil {
-				t.Errorf("SharedKey() = %v, want success; it signs %q, want %q", err, full(r, resource{}), test.text)
+				t.Errorf("SharedKey() = %v, want success; it signs %q, want %q", err, textsOf(full, r, resource{}), test.text)
 			}
 		})
 	}
