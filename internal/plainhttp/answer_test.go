@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"testing"
+	"time"
 )
 
 // answer is an answer as a client sees it.
@@ -88,4 +90,14 @@ func inOneVoice(answers []answer) []answer {
 		}
 	}
 	return kept
+}
+
+func TestDate(t *testing.T) {
+	for range 3 {
+		for _, at := range []time.Time{time.Unix(0, 5), time.Unix(0, 999_999_999), time.Unix(1, 0), time.Unix(1<<31, 0).In(time.FixedZone("elsewhere", 3600))} {
+			if got, want := date(at), at.UTC().Format(http.TimeFormat); got != want {
+				t.Errorf("date(%v) = %q, want %q", at, got, want)
+			}
+		}
+	}
 }

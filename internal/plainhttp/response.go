@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -92,7 +93,7 @@ func (w *response) writeHead() {
 	w.writeHeaders()
 	if _, has := w.header["Date"]; !has {
 		out.WriteString("Date: ")
-		out.Write(time.Now().UTC().AppendFormat(room[:0], http.TimeFormat))
+		out.WriteString(date(time.Now()))
 		out.WriteString("\r\n")
 	}
 	if w.close {
@@ -100,6 +101,25 @@ func (w *response) writeHead() {
 	}
 	out.WriteString("\r\n")
 }
+
+// date returns the time as a header has it. It is the same for all answers of a
+// second.
+func date(now time.Time) string {
+	second := now.Unix()
+	if last := lastDate.Load(); last != nil && last.second == second {
+		return last.text
+	}
+	made := &dated{second, now.UTC().Format(http.TimeFormat)}
+	lastDate.Store(made)
+	return made.text
+}
+
+type dated struct {
+	second int64
+	text   string
+}
+
+var lastDate atomic.Pointer[dated]
 
 func statusText(status int) string {
 	if text := http.StatusText(status); text != "" {

@@ -20,7 +20,7 @@ func (s *Server) authorise(c *call) error {
 	}
 	account, _ := s.accounts.Lookup(c.ref.Account)
 	if first(c.r.Header, "Authorization") != "" {
-		return sign.SharedKey(c.r, account, sign.AsSent(c.r), time.Now())
+		return sign.SharedKey(c.r, account, sign.AsSent(c.r), c.query, time.Now())
 	}
 	sas, has, err := sign.Parse(c.query.Values())
 	switch {

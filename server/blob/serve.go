@@ -1,11 +1,12 @@
 package blob
 
 import (
-	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -172,7 +173,8 @@ func (c *call) attrs(more ...slog.Attr) []slog.Attr {
 // newGUID returns a random one, for what needs a name and is no secret.
 func newGUID() string {
 	var b [16]byte
-	rand.Read(b[:])
+	binary.BigEndian.PutUint64(b[:8], rand.Uint64())
+	binary.BigEndian.PutUint64(b[8:], rand.Uint64())
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	text := make([]byte, 0, 36)
 	for i, part := range [...][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {

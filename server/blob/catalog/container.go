@@ -47,7 +47,11 @@ func (k *containerCache) forget(path string) {
 // container returns the container's row; its lock is held. Nobody may change
 // what it returns.
 func (c *Catalog) container(ctx context.Context, ref Ref) (*Container, error) {
-	path := ref.container().path()
+	return c.containerAt(ctx, ref, ref.container().path())
+}
+
+// containerAt is container for whoever has the path already.
+func (c *Catalog) containerAt(ctx context.Context, ref Ref, path string) (*Container, error) {
 	if row := c.containers.get(path); row != nil {
 		return row, nil
 	}

@@ -27,26 +27,27 @@ func (s subject) judge(c Conditions) error {
 // shared calls use with a container, or with a blob that exists, and keeps
 // others from changing it meanwhile.
 func (c *Catalog) shared(ctx context.Context, ref Ref, use func(subject) error) error {
-	defer c.containerLocks.share(ref.container().path())()
-	row, err := c.container(ctx, ref)
+	path := ref.path()
+	box := path[:len(ref.Account)+1+len(ref.Container)]
+	defer c.containerLocks.share(box)()
+	row, err := c.containerAt(ctx, ref, box)
 	if err != nil {
 		return err
 	}
 	if ref.Blob == "" {
 		return use(subject{container: row, ticks: row.Ticks})
 	}
-	defer c.blobLocks.share(ref.path())()
-	item, err := c.committed(ctx, row, ref)
+	defer c.blobLocks.share(path)()
+	item, err := c.committed(ctx, row, ref, path)
 	if err != nil {
 		return err
 	}
 	return use(subject{container: row, item: item, ticks: item.Ticks})
 }
 
-// committed returns a blob or snapshot that exists; the blob's lock is held.
-// Nobody may change what it returns.
-func (c *Catalog) committed(ctx context.Context, container *Container, ref Ref) (*Item, error) {
-	path := ref.path()
+// committed returns a blob or snapshot that exists, and has that path; the blob's
+// lock is held. Nobody may change what it returns.
+func (c *Catalog) committed(ctx context.Context, container *Container, ref Ref, path string) (*Item, error) {
 	if known := c.items.get(path, container.id); known != nil && !ref.IsSnapshot() {
 		return known, nil
 	}

@@ -18,7 +18,7 @@ func BenchmarkSharedKey(b *testing.B) {
 	r := base(b, account)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := SharedKey(r, account, "/leasehold2/c/b", noon); err != nil {
+		if err := checkKey(r, account, "/leasehold2/c/b", noon); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -64,7 +64,7 @@ func newDoor(t *testing.T, account Account) *door {
 }
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	err := SharedKey(r, d.account, AsSent(r), time.Now())
+	err := checkKey(r, d.account, AsSent(r), time.Now())
 	d.mu.Lock()
 	d.checked, d.requests = append(d.checked, err), append(d.requests, r)
 	d.mu.Unlock()
@@ -128,6 +128,15 @@ func mac(key []byte, text string) string {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(text))
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
+}
+
+// checkKey is SharedKey as a door calls it.
+func checkKey(r *http.Request, account Account, path string, now time.Time) error {
+	query, err := ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	return SharedKey(r, account, path, query, now)
 }
 
 // textsOf are the texts of which one must have been signed.

@@ -63,19 +63,19 @@ func FuzzCanonical(f *testing.F) {
 		}
 		parameters, err := ParseQuery(query)
 		if err != nil {
-			refused(t, query, SharedKey(authorized(r, how, "x"), account, path, noon), fault.InvalidQueryParameterValue)
+			refused(t, query, checkKey(authorized(r, how, "x"), account, path, noon), fault.InvalidQueryParameterValue)
 			return
 		}
 		for _, text := range textsOf(scheme, r, resource{account.Name, path, parameters}) {
 			authorized(r, how, mac(account.Keys[1], text))
-			if err := SharedKey(r, account, path, noon); err != nil {
+			if err := checkKey(r, account, path, noon); err != nil {
 				t.Fatalf("SharedKey(%s %q?%q) = %v, want success", method, path, query, err)
 			}
 		}
 		r.Header.Add("X-Ms-Lease-Id", "x")
-		refused(t, "another header", SharedKey(r, account, path, noon), fault.AuthenticationFailed)
+		refused(t, "another header", checkKey(r, account, path, noon), fault.AuthenticationFailed)
 		r.Header.Del("X-Ms-Lease-Id")
-		refused(t, "another path", SharedKey(r, account, path+"/x", noon), fault.AuthenticationFailed)
+		refused(t, "another path", checkKey(r, account, path+"/x", noon), fault.AuthenticationFailed)
 		checkOrder(t, strings.ToLower(name), strings.ToLower(other))
 	})
 }

@@ -162,7 +162,7 @@ func TestSDKBatch(t *testing.T) {
 	if len(inner) != 1 {
 		t.Fatalf("%d requests in the batch, want 1", len(inner))
 	}
-	if err := SharedKey(inner[0], account, AsSent(inner[0]), time.Now()); err != nil {
+	if err := checkKey(inner[0], account, AsSent(inner[0]), time.Now()); err != nil {
 		t.Errorf("SharedKey(%s) = %v, want success", inner[0].RequestURI, err)
 	}
 }

@@ -3,6 +3,7 @@ package sign
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/leasehold/leasehold/server/blob/fault"
@@ -19,16 +20,15 @@ const tolerance = 15 * time.Minute
 // "/container/blob" where the account is in the host name,
 // "/account/container/blob" where it is in the path,
 // "/account-secondary/container/blob" at a path-style secondary endpoint.
-func SharedKey(r *http.Request, account Account, canonicalPath string, now time.Time) error {
+//
+// query is all of the request's, as ParseQuery reads it: what is not signed must
+// not be believed.
+func SharedKey(r *http.Request, account Account, canonicalPath string, query Query, now time.Time) error {
 	how, signature, err := credentials(r, account)
 	if err != nil {
 		return err
 	}
 	if err := fresh(r.Header, now); err != nil {
-		return err
-	}
-	query, err := ParseQuery(r.URL.RawQuery)
-	if err != nil {
 		return err
 	}
 	signed := func(text []byte) bool { return account.signed(text, signature) }
@@ -88,7 +88,7 @@ func fresh(h http.Header, now time.Time) error {
 	if date == "" {
 		return unauthentic("The request has no date. Send x-ms-date and sign it.")
 	}
-	at, err := http.ParseTime(date)
+	at, err := parseDate(date)
 	if err != nil {
 		return unauthentic(`The request's date cannot be read. Send x-ms-date as in "Mon, 02 Jan 2006 15:04:05 GMT".`)
 	}
@@ -101,3 +101,23 @@ func fresh(h http.Header, now time.Time) error {
 	}
 	return nil
 }
+
+// parseDate is http.ParseTime. All requests of a second have the same date, so
+// the last one is remembered.
+func parseDate(text string) (time.Time, error) {
+	if last := lastDate.Load(); last != nil && last.text == text {
+		return last.at, nil
+	}
+	at, err := http.ParseTime(text)
+	if err == nil {
+		lastDate.Store(&readDate{strings.Clone(text), at})
+	}
+	return at, err
+}
+
+type readDate struct {
+	text string
+	at   time.Time
+}
+
+var lastDate atomic.Pointer[readDate]

@@ -106,7 +106,7 @@ func TestTexts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := signed(t, account, test.how, test.text, test.request)
-			if err := SharedKey(r, account, AsSent(r), noon); err != nil {
+			if err := checkKey(r, account, AsSent(r), noon); err != nil {
 				t.Errorf("SharedKey() = %v, want success; it signs %q, want %q", err, textsOf(full, r, resource{}), test.text)
 			}
 		})
@@ -122,7 +122,7 @@ func base(t testing.TB, account Account) *http.Request {
 
 func TestChangedRequests(t *testing.T) {
 	account, _ := two(t)
-	if err := SharedKey(base(t, account), account, "/leasehold2/c/b", noon); err != nil {
+	if err := checkKey(base(t, account), account, "/leasehold2/c/b", noon); err != nil {
 		t.Fatalf("SharedKey() = %v, want success before the changes", err)
 	}
 	for name, change := range map[string]func(*http.Request){
@@ -147,10 +147,10 @@ func TestChangedRequests(t *testing.T) {
 	} {
 		r := base(t, account)
 		change(r)
-		refused(t, name, SharedKey(r, account, "/leasehold2/c/b", noon), fault.AuthenticationFailed)
+		refused(t, name, checkKey(r, account, "/leasehold2/c/b", noon), fault.AuthenticationFailed)
 	}
 	for _, path := range []string{"/c/b", "/leasehold2/c/B", "/leasehold2/c/b/", "/leasehold2/c%2Fb", ""} {
-		refused(t, path, SharedKey(base(t, account), account, path, noon), fault.AuthenticationFailed)
+		refused(t, path, checkKey(base(t, account), account, path, noon), fault.AuthenticationFailed)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestChangedSignature(t *testing.T) {
 	prefix := strings.TrimSuffix(whole, signature)
 	for _, changed := range changes(signature) {
 		r.Header.Set("Authorization", prefix+changed)
-		err := SharedKey(r, account, "/leasehold2/c/b", noon)
+		err := checkKey(r, account, "/leasehold2/c/b", noon)
 		refused(t, changed, err, fault.AuthenticationFailed)
 		if strings.Contains(fmt.Sprint(err), signature[:8]) {
 			t.Fatalf("the refusal shows the signature: %v", err)
@@ -208,11 +208,11 @@ func TestEitherKey(t *testing.T) {
 		"none":    {nil, fault.AuthenticationFailed},
 		"no text": {[][]byte{{}}, fault.AuthenticationFailed},
 	} {
-		got := SharedKey(base(t, account), Account{Name: account.Name, Keys: test.keys}, "/leasehold2/c/b", noon)
+		got := checkKey(base(t, account), Account{Name: account.Name, Keys: test.keys}, "/leasehold2/c/b", noon)
 		refused(t, name, got, test.code)
 	}
 	anybody := Account{Name: account.Name, Keys: [][]byte{{}}}
-	refused(t, "signed with the empty key", SharedKey(base(t, anybody), anybody, "/leasehold2/c/b", noon), fault.AuthenticationFailed)
+	refused(t, "signed with the empty key", checkKey(base(t, anybody), anybody, "/leasehold2/c/b", noon), fault.AuthenticationFailed)
 }
 
 func TestDates(t *testing.T) {
@@ -229,7 +229,7 @@ func TestDates(t *testing.T) {
 		{noon.Add(-16 * time.Minute), fault.AuthenticationFailed, "16m0s ahead"},
 		{noon.Add(100 * time.Hour), fault.AuthenticationFailed, "100h0m0s behind"},
 	} {
-		err := SharedKey(base(t, account), account, "/leasehold2/c/b", test.now)
+		err := checkKey(base(t, account), account, "/leasehold2/c/b", test.now)
 		refused(t, test.now.String(), err, test.code)
 		if err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("SharedKey at %v = %v, want it to say %q", test.now, err, test.says)
@@ -238,7 +238,7 @@ func TestDates(t *testing.T) {
 	for _, date := range []string{"", "yesterday", "2026-03-01T12:00:00Z"} {
 		r := base(t, account)
 		r.Header.Set("X-Ms-Date", date)
-		refused(t, date, SharedKey(r, account, "/leasehold2/c/b", noon), fault.AuthenticationFailed)
+		refused(t, date, checkKey(r, account, "/leasehold2/c/b", noon), fault.AuthenticationFailed)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestHeaders(t *testing.T) {
 	} {
 		r := base(t, account)
 		r.Header.Set("Authorization", header)
-		err := SharedKey(r, account, "/leasehold2/c/b", noon)
+		err := checkKey(r, account, "/leasehold2/c/b", noon)
 		refused(t, header, err, code)
 		if strings.Contains(err.Error(), "c2") || strings.Contains(err.Error(), "abc") {
 			t.Errorf("SharedKey(%q) = %v, which repeats the secret", header, err)
@@ -274,7 +274,7 @@ func TestUnreadableQuery(t *testing.T) {
 	for _, query := range []string{"comp=%zz", "%zz=1", "a=%"} {
 		r := base(t, account)
 		r.URL.RawQuery = query
-		refused(t, query, SharedKey(r, account, "/leasehold2/c/b", noon), fault.InvalidQueryParameterValue)
+		refused(t, query, checkKey(r, account, "/leasehold2/c/b", noon), fault.InvalidQueryParameterValue)
 	}
 }
 
