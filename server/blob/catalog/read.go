@@ -82,8 +82,12 @@ func (k *Content) WriteTo(ctx context.Context, w io.Writer, offset, n int64) err
 	if offset < 0 || n < 0 || offset > k.Size || n > k.Size-offset {
 		return fault.New(fault.InvalidRange)
 	}
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
+	pool := &buffers
+	if n <= smallRead {
+		pool = &smallBuffers
+	}
+	buf := pool.Get().(*[]byte)
+	defer pool.Put(buf)
 	o := &outlet{ctx: ctx, w: w, at: offset, end: offset + n, buf: *buf, content: k}
 	for o.at < o.end {
 		run, err := k.catalog.stretches(ctx, k.manifest, o.at, o.end, readAhead)
@@ -97,7 +101,16 @@ func (k *Content) WriteTo(ctx context.Context, w io.Writer, offset, n int64) err
 	return nil
 }
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 128<<10); return &b }}
+// smallRead is what needs no large buffer: many small reads at a time would else
+// take more memory for buffers than for all the rest.
+const smallRead = 8 << 10
+
+var (
+	buffers      = sync.Pool{New: func() any { return newBuffer(128 << 10) }}
+	smallBuffers = sync.Pool{New: func() any { return newBuffer(smallRead) }}
+)
+
+func newBuffer(size int) *[]byte { b := make([]byte, size); return &b }
 
 // outlet is a range of bytes on its way out.
 type outlet struct {
