@@ -16,7 +16,7 @@ type batch struct {
 	answers []delivery         // for waiters, once it is durable
 	told    []leasehold.Record // for watchers, then: also what is not kept
 
-	callers atomic.Int32 // how many wait for it
+	callers atomic.Int32 // how many of the crowd wait for it
 	enough  atomic.Int32 // how many the committer wants to see; 0: it does not wait for them
 
 	done chan struct{} // closed when its fate is known
@@ -140,9 +140,6 @@ func (e *Engine) durable(ctx context.Context, b *batch) error {
 	case <-b.done:
 		return b.err
 	default:
-	}
-	if n := b.callers.Add(1); n == b.enough.Load() {
-		signal(e.full)
 	}
 	select {
 	case <-b.done:

@@ -8,6 +8,10 @@ import "time"
 // others wait for the one after it, and a machine that makes twice as many
 // commits as it needs has less time for everything else.
 //
+// Only callers of Do are counted, such as the requests of the Azure Blob door,
+// which come one by one. Those of the JSON API mostly come in batches that their
+// client made, one after the other: whoever waits for more of them waits in vain.
+//
 // It is the committer's alone.
 type crowd struct {
 	size  int32         // who waited for the last commit, and who waited behind it
@@ -46,6 +50,13 @@ func (c *crowd) awaited(now time.Time) int32 {
 		return 0
 	}
 	return c.size * 3 / 4
+}
+
+// joinCrowd counts a caller who will wait for the batch.
+func (e *Engine) joinCrowd(b *batch) {
+	if b != nil && b.callers.Add(1) == b.enough.Load() {
+		signal(e.full)
+	}
 }
 
 // awaitCrowd lets the pending batch fill up while many callers are at work.
