@@ -16,6 +16,7 @@ import (
 	"github.com/leasehold/leasehold/internal/plainhttp"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/server/auth"
+	"github.com/leasehold/leasehold/server/blob"
 )
 
 // The limits of every door. There is no limit on the time of a whole request:
@@ -77,8 +78,8 @@ func newQuickServer(handler http.Handler, config *tls.Config, log *slog.Logger) 
 	}
 	return &plainhttp.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		StallTimeout: stallTimeout,
-		ErrorLog:     stdlog.New(&httpLog{log}, "", 0),
+		StallTimeout: stallTimeout, CommonHeaders: blob.CommonHeaders,
+		ErrorLog: stdlog.New(&httpLog{log}, "", 0),
 	}
 }
 

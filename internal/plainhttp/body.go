@@ -50,7 +50,6 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.waits {
 		b.waits = false
 		if w := b.response; !w.began() {
-			w.limit()
 			_, _ = w.conn.out.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
 			if err := w.conn.out.Flush(); err != nil {
 				b.failed = true // who was not told will not send

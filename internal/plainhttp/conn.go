@@ -18,11 +18,13 @@ type conn struct {
 	remote  string
 	in      *bufio.Reader // of the connection itself, which notices failures
 	out     *bufio.Writer
+	quick   quick
 	header  http.Header     // of an answer; the next one has the same map
 	context context.Context // of its requests
 	cancel  context.CancelFunc
 	state   atomic.Int32
 	touched atomic.Int64 // the server's tick when it last read, wrote or got a request
+	writing atomic.Bool
 	used    bool         // it has had a request
 }
 
@@ -42,6 +44,7 @@ func newConn(s *Server, rw net.Conn) *conn {
 	if a := rw.RemoteAddr(); a != nil {
 		c.remote = a.String()
 	}
+	c.quick = newQuick(c)
 	return c
 }
 
@@ -57,7 +60,10 @@ func (c *conn) Read(p []byte) (int, error) {
 
 // Write writes to the client.
 func (c *conn) Write(p []byte) (int, error) {
+	c.touch()
+	c.writing.Store(true)
 	n, err := c.rw.Write(p)
+	c.writing.Store(false)
 	c.touch()
 	if err != nil {
 		c.cancel()
@@ -67,10 +73,16 @@ func (c *conn) Write(p []byte) (int, error) {
 
 func (c *conn) touch() { c.touched.Store(c.server.tick.Load()) }
 
-// giveUp ends the context of a request that has stood still since a tick.
+// giveUp ends the context of a request that has stood still since a tick, and
+// with it the connection, before or after the answer: if it is the client that
+// does not take the answer, at once.
 func (c *conn) giveUp(since int64) {
-	if c.state.Load() == active && c.touched.Load() < since {
-		c.cancel()
+	if c.state.Load() != active || c.touched.Load() >= since {
+		return
+	}
+	c.cancel()
+	if c.writing.Load() {
+		_ = c.rw.SetWriteDeadline(time.Now())
 	}
 }
 
@@ -103,6 +115,7 @@ func (c *conn) serve() {
 			return
 		}
 		clear(c.header)
+		c.quick.forget()
 		if !c.state.CompareAndSwap(active, idle) || c.server.closing.Load() || c.context.Err() != nil {
 			return
 		}
@@ -120,21 +133,19 @@ func (c *conn) recover() {
 // answer has the handler answer a request. It reports whether the connection
 // can have another one.
 func (c *conn) answer(r *http.Request) (keep bool) {
-	w := &response{conn: c, request: r.WithContext(c.context), header: c.header}
+	w := &response{conn: c, request: r, header: c.header}
+	if r.Context() != c.context {
+		w.request = r.WithContext(c.context)
+	}
 	w.close = r.Close || !r.ProtoAtLeast(1, 1)
 	w.body.begin(w, r)
 	r = w.request
-	if r.RequestURI == "*" && r.Method == http.MethodOptions { // net/http keeps this one from handlers, too
-		w.limit()
-	} else {
+	if r.RequestURI != "*" || r.Method != http.MethodOptions { // net/http keeps that one from handlers, too
 		c.server.Handler.ServeHTTP(w, r)
 	}
 	w.finish()
 	if c.out.Flush() != nil {
 		return false
-	}
-	if w.limited { // the deadline was for this answer
-		_ = c.rw.SetWriteDeadline(time.Time{})
 	}
 	if w.close && !w.body.ended() {
 		c.linger()
@@ -162,7 +173,6 @@ func (c *conn) refuse(err error) {
 	}
 	status := fmt.Sprintf("%d %s", int(bad), http.StatusText(int(bad)))
 	fmt.Fprintf(c.out, "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n%s", status, status)
-	_ = c.rw.SetWriteDeadline(time.Now().Add(c.server.ReadHeaderTimeout))
 	if c.out.Flush() == nil {
 		c.linger()
 	}

@@ -26,7 +26,7 @@ type seen struct {
 func newSeen(r *http.Request) *seen {
 	return &seen{
 		Method: r.Method, URI: r.RequestURI, Path: r.URL.Path, Proto: r.Proto, Host: r.Host,
-		Header: maps.Clone(r.Header), Length: r.ContentLength, Encoding: r.TransferEncoding, Close: r.Close,
+		Header: r.Header.Clone(), Length: r.ContentLength, Encoding: r.TransferEncoding, Close: r.Close,
 	}
 }
 

@@ -39,7 +39,7 @@ func newHouse(t *testing.T, handler http.HandlerFunc) *house {
 	h := &house{T: t, listener: newWires(), served: make(chan error, 1), log: &diary{}}
 	h.server = &Server{
 		Handler: handler, ErrorLog: log.New(h.log, "", 0),
-		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: testLimit, StallTimeout: stallTime,
+		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: testLimit, StallTimeout: stallTime, CommonHeaders: testCommon,
 	}
 	go func() { h.served <- h.server.Serve(h.listener) }()
 	t.Cleanup(func() {

@@ -136,29 +136,11 @@ func TestAnswerBeforeTheBody(t *testing.T) {
 	}
 }
 
-// A client that does not take the refusal of its request is not waited for.
-func TestRefusalIsNotForcedUpon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, steered)
-		v := h.dial()
-		v.send("garbage\r\n\r\n")
-		synctest.Wait()
-		began := time.Now()
-		if err := <-h.shutdown(t.Context()); err != nil {
-			t.Errorf("Shutdown = %v, want nil", err)
-		}
-		if took := time.Since(began); took != headerTime {
-			t.Errorf("Shutdown took %v, want %v", took, headerTime)
-		}
-	})
-}
-
 // A client that is not there to be told to continue fails the body.
 func TestContinueThatIsNotHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
 		h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Second))
 			_, err := io.ReadAll(r.Body)
 			ended <- err
 		})

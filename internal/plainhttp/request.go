@@ -27,6 +27,15 @@ func (c *conn) next() (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r := c.quick.read(head, c.server.known); r != nil {
+		_, _ = c.in.Discard(len(head)) // it is in the buffer
+		return r, nil
+	}
+	return c.read(head)
+}
+
+// read reads any request.
+func (c *conn) read(head []byte) (*http.Request, error) {
 	hosts, valid := hostsIn(head)
 	r, err := http.ReadRequest(c.in)
 	if err != nil {

@@ -21,7 +21,6 @@ type response struct {
 	length  int64 // that was announced; -1: none was
 	written int64
 	close   bool // the connection ends with it
-	limited bool // the handler has set a deadline
 }
 
 func (w *response) Header() http.Header { return w.header }
@@ -194,7 +193,7 @@ func (w *response) finish() {
 // Flush is FlushError for those who ask for an http.Flusher.
 func (w *response) Flush() { _ = w.FlushError() }
 
-// FlushError, SetReadDeadline and SetWriteDeadline serve http.ResponseController.
+// FlushError and SetReadDeadline serve http.ResponseController.
 
 func (w *response) FlushError() error {
 	if !w.began() {
@@ -203,21 +202,8 @@ func (w *response) FlushError() error {
 	return w.conn.out.Flush()
 }
 
-// limit sees to it that what the server itself writes is taken, unless the
-// handler has.
-func (w *response) limit() {
-	if !w.limited {
-		_ = w.SetWriteDeadline(time.Now().Add(w.conn.server.ReadHeaderTimeout))
-	}
-}
-
-// Lingers tells handlers that they need not wait for clients that still send
-// after the answer: the server does.
-func (w *response) Lingers() {}
+// Patient tells handlers what the server does by itself: it gives up on clients
+// that do not take the answer, and waits for those that still send after it.
+func (w *response) Patient() {}
 
 func (w *response) SetReadDeadline(t time.Time) error { return w.conn.rw.SetReadDeadline(t) }
-
-func (w *response) SetWriteDeadline(t time.Time) error {
-	w.limited = !t.IsZero()
-	return w.conn.rw.SetWriteDeadline(t)
-}

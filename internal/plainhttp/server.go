@@ -12,6 +12,8 @@
 //     it fails, and when the handler has done neither for StallTimeout, but not
 //     as soon as a client leaves, nor with the request; and it has no values. A
 //     handler that waits long must not be served here.
+//   - A client that takes nothing of an answer for StallTimeout is given up on.
+//     There is no other deadline for writing, nor can the handler set one.
 //   - An answer names its Content-Length, or ends the connection, even if it is
 //     empty. Its Content-Type is not guessed.
 //   - What the handler has not read of a body when it begins the answer is gone.
@@ -46,11 +48,13 @@ type Server struct {
 	ReadHeaderTimeout time.Duration // from the first byte to the end of the headers, and of a new connection to its first byte
 	IdleTimeout       time.Duration // between two requests
 	MaxHeaderBytes    int           // of a request's first line and headers
-	StallTimeout      time.Duration // after which the context of a request ends that neither reads nor writes; 0: it does not
+	StallTimeout      time.Duration // after which the context of a request ends that neither reads nor writes, and a write fails; 0: never
 	ErrorLog          *log.Logger   // hears of panics; nil: the standard logger
+	CommonHeaders     []string      // that most requests have. The handler keeps no value of theirs beyond the request, nor the request itself
 
 	closing atomic.Bool
-	tick    atomic.Int64 // a clock that costs nothing to read
+	tick    atomic.Int64      // a clock that costs nothing to read
+	known   map[string]string // see spellings
 
 	mu        sync.Mutex
 	listeners map[net.Listener]bool
@@ -147,6 +151,7 @@ func (s *Server) open(l net.Listener) bool {
 	defer s.mu.Unlock()
 	if s.listeners == nil {
 		s.listeners, s.conns = map[net.Listener]bool{}, map[*conn]bool{}
+		s.known = spellings(s.CommonHeaders)
 	}
 	s.listeners[l] = true
 	if s.clock == nil && s.StallTimeout > 0 {
@@ -158,8 +163,9 @@ func (s *Server) open(l net.Listener) bool {
 // ticks are how many make a StallTimeout, which may last one more.
 const ticks = 4
 
-// look gives up on requests that stand still: with a disk that does not answer
-// they would fill the house, most of them for clients that have long left.
+// look gives up on requests that stand still: with a disk that does not answer,
+// or clients that do not take their answers, they would fill the house. That one
+// timer looks after all costs less than a deadline for each.
 func (s *Server) look() {
 	now := s.tick.Add(1)
 	s.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -307,47 +306,4 @@ func TestPanicsAreLoggedSomewhere(t *testing.T) {
 	if got := d.String(); !strings.Contains(got, "on purpose") {
 		t.Errorf("the standard logger heard %q, want the panic", got)
 	}
-}
-
-// A client that does not take its answer is given up on by the handler.
-func TestWriteDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ended := make(chan error, 1)
-		h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
-			rc := http.NewResponseController(w)
-			_ = rc.SetWriteDeadline(time.Now().Add(time.Minute))
-			w.Header().Set("Content-Length", "1000000")
-			_, err := w.Write(make([]byte, 1000000))
-			ended <- err
-		})
-		v := h.dial()
-		v.send(get("/"))
-		began := time.Now()
-		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("Write = %v, want %v", err, os.ErrDeadlineExceeded)
-		}
-		if took := time.Since(began); took != time.Minute {
-			t.Errorf("Write took %v, want %v", took, time.Minute)
-		}
-		if err := <-h.shutdown(t.Context()); err != nil {
-			t.Errorf("Shutdown = %v, want nil", err)
-		}
-	})
-}
-
-// A deadline is for one answer, as with http.Server: the next handler may not
-// have one.
-func TestWriteDeadlineIsForOneAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.RequestURI == "/limited" {
-				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Second))
-			}
-			steered(w, r)
-		})
-		v := h.dial()
-		want(t, v.ask(post("/limited", "first")), 200, "first", false)
-		time.Sleep(time.Minute)
-		want(t, v.ask(post("/echo", "second")), 200, "second", false)
-	})
 }

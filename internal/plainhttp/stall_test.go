@@ -5,10 +5,16 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// mostStall is how long a request may stand still: until somebody looks.
+const mostStall = stallTime + stallTime/ticks
 
 // TestStall: a request that neither reads nor writes is given up on, and one that
 // does is not, however long it takes.
@@ -51,11 +57,60 @@ func TestStall(t *testing.T) {
 				go func() { _, _ = io.Copy(io.Discard, v.in) }()
 				time.Sleep(2 * time.Hour)
 				synctest.Wait()
-				switch most := stallTime + stallTime/ticks; {
-				case c.ends && (took < stallTime || took > most || ended == nil):
-					t.Errorf("a request that stands still ended after %v with %v, want %v to %v", took, ended, stallTime, most)
+				switch {
+				case c.ends && (took < stallTime || took > mostStall || ended == nil):
+					t.Errorf("a request that stands still ended after %v with %v, want %v to %v", took, ended, stallTime, mostStall)
 				case !c.ends && (took < time.Hour || ended != nil):
 					t.Errorf("a request that works ended after %v with %v, want an hour", took, ended)
+				}
+			})
+		})
+	}
+}
+
+// TestUntakenAnswer: a client that takes nothing of its answer is given up on,
+// and one that takes a little now and then is not.
+func TestUntakenAnswer(t *testing.T) {
+	const pieces, size = 10, 2 * bufferSize
+	for name, c := range map[string]struct {
+		takes int // bytes, every ten minutes
+		want  error
+	}{
+		"nothing":  {0, os.ErrDeadlineExceeded},
+		"a little": {size, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ended := make(chan error, 1)
+				h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+					time.Sleep(stallTime - time.Minute) // what was before does not count
+					w.Header().Set("Content-Length", strconv.Itoa(pieces*size))
+					var err error
+					for i := 0; i < pieces && err == nil; i++ {
+						_, err = w.Write(make([]byte, size))
+					}
+					ended <- err
+				})
+				v := h.dial()
+				v.send(get("/"))
+				began := time.Now()
+				var taker sync.WaitGroup
+				defer taker.Wait()
+				defer v.Close()
+				taker.Go(func() {
+					for err := error(nil); err == nil && c.takes > 0; time.Sleep(10 * time.Minute) {
+						_, err = io.CopyN(io.Discard, v.in, int64(c.takes))
+					}
+				})
+				if err := <-ended; !errors.Is(err, c.want) {
+					t.Errorf("Write = %v, want %v", err, c.want)
+				}
+				took := time.Since(began) - (stallTime - time.Minute)
+				if c.want != nil && (took < stallTime || took > mostStall) {
+					t.Errorf("Write took %v, want %v to %v", took, stallTime, mostStall)
+				}
+				if err := <-h.shutdown(t.Context()); err != nil {
+					t.Errorf("Shutdown = %v, want nil", err)
 				}
 			})
 		})
@@ -136,11 +191,11 @@ func TestUnreadAnswersOfTheServer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHouse(t, steered)
 				h.dial().send(text)
-				time.Sleep(headerTime + farewell + time.Second)
+				time.Sleep(mostStall + farewell + time.Second)
 				h.server.mu.Lock()
 				defer h.server.mu.Unlock()
 				if n := len(h.server.conns); n != 0 {
-					t.Errorf("%d connections are left after %v", n, headerTime)
+					t.Errorf("%d connections are left after %v", n, mostStall)
 				}
 			})
 		})

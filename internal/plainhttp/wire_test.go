@@ -131,7 +131,7 @@ func newRigs(t testing.TB) (theirs, ours *rig) {
 	})
 	ours.start(t, &Server{
 		Handler: ours, ErrorLog: quiet,
-		ReadHeaderTimeout: time.Hour, IdleTimeout: time.Hour, MaxHeaderBytes: testLimit,
+		ReadHeaderTimeout: time.Hour, IdleTimeout: time.Hour, MaxHeaderBytes: testLimit, CommonHeaders: testCommon,
 	})
 	return theirs, ours
 }

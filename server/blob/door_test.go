@@ -82,7 +82,10 @@ func newDoor(t testing.TB) *door {
 		Accounts: []sign.Account{sign.Development(), {Name: "otheraccount", Keys: [][]byte{[]byte("first key"), []byte("second key")}}},
 		Logger:   slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	d.listen()
+	d.listen(&plainhttp.Server{
+		Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), CommonHeaders: CommonHeaders,
+		ReadHeaderTimeout: time.Hour, IdleTimeout: time.Hour, MaxHeaderBytes: 1 << 20, StallTimeout: patience,
+	})
 	return d
 }
 
@@ -95,12 +98,13 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.server.Handler().ServeHTTP(w, r)
 }
 
-func (d *door) listen() {
+// listen has a server serve the door: plainhttp's, as in the clear, or
+// net/http's, as with TLS and on the main port.
+func (d *door) listen(server interface {
+	Serve(net.Listener) error
+	Close() error
+}) {
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-	server := &plainhttp.Server{
-		Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
-		ReadHeaderTimeout: time.Hour, IdleTimeout: time.Hour, MaxHeaderBytes: 1 << 20, StallTimeout: time.Hour,
-	}
 	served := make(chan error)
 	go func() { served <- server.Serve(l) }()
 	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, MaxIdleConnsPerHost: 64}

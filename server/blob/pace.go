@@ -19,6 +19,20 @@ type paced struct {
 	body  *pacedBody // nil: nobody asked for it
 }
 
+// pace makes sure that the client keeps up: by itself, or because the server
+// does, as plainhttp's.
+func pace(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+	if r.ContentLength != 0 {
+		// For a body that nobody may come to read: servers read some of it
+		// after the answer, to keep the connection.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
+	}
+	if _, patient := w.(interface{ Patient() }); patient {
+		return w
+	}
+	return &paced{ResponseWriter: w, rc: http.NewResponseController(w)}
+}
+
 func (p *paced) Write(b []byte) (int, error) {
 	p.extend()
 	return p.ResponseWriter.Write(b)
@@ -44,7 +58,7 @@ func (p *paced) extend() {
 func (p *paced) done() {
 	_ = p.rc.Flush()
 	_ = p.rc.SetWriteDeadline(time.Time{})
-	if _, lingers := p.ResponseWriter.(interface{ Lingers() }); !lingers && p.body.cutShort() {
+	if p.body.cutShort() {
 		time.Sleep(farewell)
 	}
 }
@@ -52,7 +66,7 @@ func (p *paced) done() {
 // farewell is how long a connection stays open after an answer to half a body.
 // Closed at once, it would be reset, and the client, which still sends, might
 // never see the answer. net/http waits as long by itself, but not for clients
-// that asked whether to continue; plainhttp does for all.
+// that asked whether to continue.
 const farewell = 500 * time.Millisecond
 
 func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
@@ -92,11 +106,3 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 
 // cutShort reports whether the client was told to send, and not heard out.
 func (p *pacedBody) cutShort() bool { return p != nil && p.offered && !p.until.IsZero() && !p.ended }
-
-// hurry limits the time for a body that nobody may come to read: net/http reads
-// some of it after the answer, to keep the connection.
-func (p *paced) hurry(r *http.Request) {
-	if r.ContentLength != 0 {
-		_ = p.rc.SetReadDeadline(time.Now().Add(patience))
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -26,11 +27,24 @@ func (d *door) wire() (net.Conn, *bufio.Reader) {
 
 const slowPut = "PUT /blob/" + testAccount + "/box/slow HTTP/1.1\r\nHost: x\r\nx-ms-blob-type: BlockBlob\r\nContent-Length: 10\r\n\r\n"
 
+// eachServer runs a test behind each of the servers that the door may have.
+func eachServer(t *testing.T, test func(*testing.T, *door)) {
+	t.Run("plainhttp", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { test(t, newDoor(t)) })
+	})
+	t.Run("net-http", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDoor(t)
+			d.listen(&http.Server{Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)})
+			test(t, d)
+		})
+	})
+}
+
 // TestSlowSender: a byte now and then is enough, and so is the next request on
 // the same connection long after.
 func TestSlowSender(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t)
+	eachServer(t, func(t *testing.T, d *door) {
 		d.ensure("box")
 		conn, in := d.wire()
 		for range 2 {
@@ -58,8 +72,7 @@ func TestSilentSender(t *testing.T) {
 		"a document": strings.Replace(slowPut, "/slow", "?restype=container&comp=acl", 1) + "<Signed",
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := newDoor(t)
+			eachServer(t, func(t *testing.T, d *door) {
 				d.ensure("box")
 				conn, in := d.wire()
 				io.WriteString(conn, request)
@@ -85,8 +98,7 @@ func TestSilentSender(t *testing.T) {
 
 // TestSilentReader: who stops reading is let go.
 func TestSilentReader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t)
+	eachServer(t, func(t *testing.T, d *door) {
 		d.ensure("box")
 		d.put("box", "large", strings.Repeat("x", 1<<20))
 		conn, in := d.wire()

@@ -23,9 +23,7 @@ const newest = "2026-06-06"
 
 // serve is the one place where requests come in.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, d *dialect) {
-	pace := &paced{ResponseWriter: w, rc: http.NewResponseController(w)}
-	pace.hurry(r)
-	c := &call{w: pace, r: r, dialect: d, id: newGUID(), began: time.Now()}
+	c := &call{w: pace(w, r), r: r, dialect: d, id: newGUID(), began: time.Now()}
 	defer s.finish(c)
 	s.setHeaders(c)
 	if err := s.run(c); err != nil {
