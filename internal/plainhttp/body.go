@@ -34,7 +34,7 @@ func (b *body) begin(w *response, r *http.Request) {
 	b.waits = waits(r) && r.ProtoAtLeast(1, 1)
 	w.request.Body = b
 	if !b.here() { // only the head had to hurry: the handler says how long a body may take
-		_ = w.conn.rw.SetReadDeadline(time.Time{})
+		_ = w.conn.readBy(time.Time{})
 	}
 }
 

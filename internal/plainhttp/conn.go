@@ -13,19 +13,21 @@ import (
 
 // conn is one connection.
 type conn struct {
-	server  *Server
-	rw      net.Conn
-	remote  string
-	in      *bufio.Reader // of the connection itself, which notices failures
-	out     *bufio.Writer
-	quick   quick
-	header  http.Header     // of an answer; the next one has the same map
-	context context.Context // of its requests
-	cancel  context.CancelFunc
-	state   atomic.Int32
-	touched atomic.Int64 // the server's tick when it last read, wrote or got a request
-	writing atomic.Bool
-	used    bool         // it has had a request
+	server   *Server
+	rw       net.Conn
+	remote   string
+	in       *bufio.Reader // of the connection itself, which notices failures
+	out      *bufio.Writer
+	quick    quick
+	response response        // the last one
+	header   http.Header     // of an answer; the next one has the same map
+	context  context.Context // of its requests
+	cancel   context.CancelFunc
+	state    atomic.Int32
+	touched  atomic.Int64 // the server's tick when it last read, wrote or got a request
+	writing  atomic.Bool
+	used     bool      // it has had a request
+	until    time.Time // the deadline for reading
 }
 
 // The states of a connection.
@@ -56,6 +58,12 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.cancel()
 	}
 	return n, err
+}
+
+// readBy sets the deadline for reading; the zero time is none.
+func (c *conn) readBy(t time.Time) error {
+	c.until = t
+	return c.rw.SetReadDeadline(t)
 }
 
 // Write writes to the client.
@@ -116,6 +124,7 @@ func (c *conn) serve() {
 		}
 		clear(c.header)
 		c.quick.forget()
+		c.response = response{} // an idle connection keeps nothing
 		if !c.state.CompareAndSwap(active, idle) || c.server.closing.Load() || c.context.Err() != nil {
 			return
 		}
@@ -133,7 +142,8 @@ func (c *conn) recover() {
 // answer has the handler answer a request. It reports whether the connection
 // can have another one.
 func (c *conn) answer(r *http.Request) (keep bool) {
-	w := &response{conn: c, request: r, header: c.header}
+	w := &c.response
+	*w = response{conn: c, request: r, header: c.header}
 	if r.Context() != c.context {
 		w.request = r.WithContext(c.context)
 	}

@@ -29,8 +29,8 @@ func newQuick(c *conn) quick {
 // maxQuick is how many headers a simple request has at most.
 const maxQuick = 24
 
-// field is a header that was found: its name, and where in the head its value is.
-type field struct {
+// found is a header: its name, and where in the head its value is.
+type found struct {
 	name     string
 	from, to int
 }
@@ -44,7 +44,7 @@ func (q *quick) read(head []byte, known map[string]string) *http.Request {
 	if method == "" {
 		return nil
 	}
-	var room [maxQuick]field
+	var room [maxQuick]found
 	fields, ok := findFields(head, at, known, room[:0])
 	if !ok {
 		return nil
@@ -70,7 +70,7 @@ func (q *quick) read(head []byte, known map[string]string) *http.Request {
 
 // fill gives the request its headers. It reports whether they are as they are in
 // a simple request.
-func (q *quick) fill(r *http.Request, text string, fields []field) bool {
+func (q *quick) fill(r *http.Request, text string, fields []found) bool {
 	for i, f := range fields {
 		value := strings.Trim(text[f.from:f.to], " ")
 		if f.name == "Host" {
@@ -139,7 +139,7 @@ func isVisible(b []byte) bool {
 
 // findFields finds the headers from a line's beginning on. It reports whether
 // they are simple: known, in lines of their own, of ASCII.
-func findFields(head []byte, at int, known map[string]string, fields []field) ([]field, bool) {
+func findFields(head []byte, at int, known map[string]string, fields []found) ([]found, bool) {
 	for {
 		n := bytes.IndexByte(head[at:], '\n')
 		if n < 1 || head[at+n-1] != '\r' {
@@ -157,7 +157,7 @@ func findFields(head []byte, at int, known map[string]string, fields []field) ([
 		if name == "" || !isText(line[colon+1:]) {
 			return nil, false
 		}
-		fields = append(fields, field{name, at + colon + 1, at + n - 1})
+		fields = append(fields, found{name, at + colon + 1, at + n - 1})
 		at += n + 1
 	}
 }

@@ -75,7 +75,7 @@ func (c *conn) head(patience time.Duration) ([]byte, error) {
 		}
 		if !hurried { // the rest has to come soon
 			hurried = true
-			if err := c.rw.SetReadDeadline(time.Now().Add(c.server.ReadHeaderTimeout)); err != nil {
+			if err := c.readBy(time.Now().Add(c.server.ReadHeaderTimeout)); err != nil {
 				return nil, err
 			}
 		}
@@ -90,7 +90,7 @@ func (c *conn) head(patience time.Duration) ([]byte, error) {
 func (c *conn) await(patience time.Duration) error {
 	if c.in.Buffered() == 0 {
 		c.shrink()
-		if err := c.rw.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := c.allow(patience); err != nil {
 			return err
 		}
 		if _, err := c.in.Peek(1); err != nil {
@@ -103,6 +103,16 @@ func (c *conn) await(patience time.Duration) error {
 	}
 	c.used = true
 	return nil
+}
+
+// allow sets the deadline for the first byte of a request, unless the one that
+// is set is about as late: on a busy connection it moves only now and then.
+func (c *conn) allow(patience time.Duration) error {
+	now := time.Now()
+	if left := c.until.Sub(now); left <= patience && left > patience-patience/8 {
+		return nil
+	}
+	return c.readBy(now.Add(patience))
 }
 
 // grow makes the buffer large enough for the largest head. Few clients need it.

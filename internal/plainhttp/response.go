@@ -130,19 +130,18 @@ func statusText(status int) string {
 // writeHeaders writes the handler's headers, by name, but for those that say how
 // the answer is sent: that is not the handler's to know.
 func (w *response) writeHeaders() {
-	var room [24]string
-	names := room[:0]
-	for name := range w.header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	out := w.conn.out
-	for _, name := range names {
-		if name == "Connection" || name == "Transfer-Encoding" || !httpguts.ValidHeaderFieldName(name) {
-			continue
+	var room [24]field
+	fields := room[:0]
+	for name, values := range w.header {
+		if name != "Connection" && name != "Transfer-Encoding" && httpguts.ValidHeaderFieldName(name) {
+			fields = append(fields, field{name, values})
 		}
-		for _, value := range w.header[name] {
-			out.WriteString(name)
+	}
+	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	out := w.conn.out
+	for _, f := range fields {
+		for _, value := range f.values {
+			out.WriteString(f.name)
 			out.WriteString(": ")
 			out.WriteString(oneLine(value))
 			out.WriteString("\r\n")
@@ -150,9 +149,15 @@ func (w *response) writeHeaders() {
 	}
 }
 
+// field is a header.
+type field struct {
+	name   string
+	values []string
+}
+
 // oneLine keeps a value from becoming a header of its own.
 func oneLine(value string) string {
-	if strings.ContainsAny(value, "\r\n") {
+	if strings.IndexByte(value, '\n') >= 0 || strings.IndexByte(value, '\r') >= 0 {
 		value = strings.NewReplacer("\r", " ", "\n", " ").Replace(value)
 	}
 	return strings.TrimSpace(value)
@@ -206,4 +211,4 @@ func (w *response) FlushError() error {
 // that do not take the answer, and waits for those that still send after it.
 func (w *response) Patient() {}
 
-func (w *response) SetReadDeadline(t time.Time) error { return w.conn.rw.SetReadDeadline(t) }
+func (w *response) SetReadDeadline(t time.Time) error { return w.conn.readBy(t) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/fault"
+	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
 const (
@@ -26,7 +27,7 @@ type address struct {
 // "a//b" and "a/../b" are names of blobs like any other, and an escaped slash is
 // a slash of the blob's name.
 func (s *Server) addressOf(r *http.Request, d *dialect, restype string) (address, error) {
-	path := r.URL.EscapedPath()
+	path := sign.AsSent(r)
 	if d.prefix != "" {
 		var below bool
 		if path, below = strings.CutPrefix(path, d.prefix); !below {

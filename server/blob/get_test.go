@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+	"github.com/leasehold/leasehold/server/blob/catalog"
+	"pgregory.net/rapid"
 )
 
 // TestOverrides: a grant may prescribe the headers that a blob is served with.
@@ -64,4 +66,14 @@ func TestReaderKeepsItsVersion(t *testing.T) {
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("status %d", answer.StatusCode)
 	}
+}
+
+// TestHTTPTime: our own way to write a time writes what net/http's layout does.
+func TestHTTPTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := time.Unix(rapid.Int64Range(0, 253402300799).Draw(t, "seconds"), 0).UTC() // to the year 9999
+		if got, want := httpTime(catalog.TicksOf(at)), at.Format(http.TimeFormat); got != want {
+			t.Errorf("httpTime = %q, want %q", got, want)
+		}
+	})
 }

@@ -111,6 +111,21 @@ func orElse(value, fallback string) string {
 	return value
 }
 
-func httpTime(t catalog.Ticks) string { return t.Time().Format(http.TimeFormat) }
+// httpTime is Format(http.TimeFormat), which reads the layout anew each time.
+func httpTime(t catalog.Ticks) string {
+	at := t.Time()
+	year, month, day := at.Date()
+	hour, minute, second := at.Clock()
+	b := make([]byte, 0, len(http.TimeFormat))
+	b = append(append(b, at.Weekday().String()[:3]...), ',', ' ')
+	b = append(appendTwo(b, day), ' ')
+	b = append(append(b, month.String()[:3]...), ' ')
+	b = append(appendTwo(appendTwo(b, year/100), year%100), ' ')
+	b = append(appendTwo(b, hour), ':')
+	b = append(appendTwo(b, minute), ':')
+	return string(append(appendTwo(b, second), " GMT"...))
+}
+
+func appendTwo(b []byte, n int) []byte { return append(b, '0'+byte(n/10), '0'+byte(n%10)) }
 
 func base64Of(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
