@@ -23,7 +23,7 @@ type quick struct {
 func newQuick(c *conn) quick {
 	blank := new(http.Request).WithContext(c.context)
 	blank.RemoteAddr = c.remote
-	return quick{blank: blank, request: new(*blank), header: make(http.Header, maxQuick)}
+	return quick{blank: blank, request: new(*blank), header: make(http.Header, 12)}
 }
 
 // maxQuick is how many headers a simple request has at most.

@@ -139,12 +139,10 @@ func (e *Engine) durable(ctx context.Context, b *batch) error {
 	select {
 	case <-b.done:
 		return b.err
-	default:
-	}
-	select {
-	case <-b.done:
-		return b.err
 	case <-ctx.Done():
+		if b.finished() { // both at once: the fate is known
+			return b.err
+		}
 		return &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: context.Cause(ctx)}
 	}
 }

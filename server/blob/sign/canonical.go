@@ -33,10 +33,10 @@ type resource struct {
 // name, each with its values in order.
 func (r resource) appendCanonical(b []byte) []byte {
 	b = r.appendBase(b)
-	sorted := slices.Clone(r.query)
-	slices.SortFunc(sorted, func(x, y Parameter) int {
-		return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(x.Value, y.Value))
-	})
+	sorted := r.query
+	if !slices.IsSortedFunc(sorted, compareParameters) {
+		sorted = slices.SortedFunc(slices.Values(sorted), compareParameters)
+	}
 	for i, p := range sorted {
 		if i > 0 && p.Name == sorted[i-1].Name {
 			b = append(append(b, ','), p.Value...)
@@ -46,6 +46,10 @@ func (r resource) appendCanonical(b []byte) []byte {
 		b = append(append(b, ':'), p.Value...)
 	}
 	return b
+}
+
+func compareParameters(x, y Parameter) int {
+	return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(x.Value, y.Value))
 }
 
 // appendBrief adds the resource as Shared Key Lite has it.
@@ -65,7 +69,8 @@ func (r resource) appendBase(b []byte) []byte {
 	return append(b, r.path...)
 }
 
-// full is the text that Shared Key signs.
+// full builds the texts of which one must have been signed with Shared Key, and
+// reports whether one was. Who looks at a text must not keep it.
 func full(r *http.Request, what resource, signed func([]byte) bool) bool {
 	h := r.Header
 	return anyOrder(h, what.appendCanonical, signed,
@@ -83,7 +88,7 @@ func full(r *http.Request, what resource, signed func([]byte) bool) bool {
 		first(h, "Range"))
 }
 
-// lite is the text that Shared Key Lite signs.
+// lite is full for Shared Key Lite.
 func lite(r *http.Request, what resource, signed func([]byte) bool) bool {
 	h := r.Header
 	return anyOrder(h, what.appendBrief, signed,

@@ -139,6 +139,9 @@ func checkKey(r *http.Request, account Account, path string, now time.Time) erro
 	return SharedKey(r, account, path, query, now)
 }
 
+// scheme is full or lite.
+type scheme func(r *http.Request, what resource, signed func(text []byte) bool) bool
+
 // textsOf are the texts of which one must have been signed.
 func textsOf(how scheme, r *http.Request, what resource) (texts []string) {
 	how(r, what, func(text []byte) bool {

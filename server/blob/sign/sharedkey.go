@@ -24,48 +24,41 @@ const tolerance = 15 * time.Minute
 // query is all of the request's, as ParseQuery reads it: what is not signed must
 // not be believed.
 func SharedKey(r *http.Request, account Account, canonicalPath string, query Query, now time.Time) error {
-	how, signature, err := credentials(r, account)
+	brief, signature, err := credentials(r, account)
 	if err != nil {
 		return err
 	}
 	if err := fresh(r.Header, now); err != nil {
 		return err
 	}
+	what := resource{account.Name, canonicalPath, query}
 	signed := func(text []byte) bool { return account.signed(text, signature) }
-	if how(r, resource{account.Name, canonicalPath, query}, signed) {
+	if brief && lite(r, what, signed) || !brief && full(r, what, signed) {
 		return nil
 	}
 	return unauthentic("The signature does not match. Check the key of account %s, and that nothing on the way changes the path, the query or the headers.", account.Name)
 }
 
-// scheme builds the texts of which one must have been signed, and reports
-// whether one was. Who looks at a text must not keep it.
-type scheme func(r *http.Request, what resource, signed func(text []byte) bool) bool
-
-var schemes = map[string]scheme{
-	"sharedkey":     full,
-	"sharedkeylite": lite,
-}
-
-// credentials splits the Authorization header.
-func credentials(r *http.Request, account Account) (scheme, string, error) {
+// credentials splits the Authorization header. It tells whether the scheme is
+// Shared Key Lite.
+func credentials(r *http.Request, account Account) (brief bool, signature string, err error) {
 	header := first(r.Header, "Authorization")
 	if header == "" {
-		return nil, "", fault.New(fault.NoAuthenticationInformation)
+		return false, "", fault.New(fault.NoAuthenticationInformation)
 	}
 	word, rest, _ := strings.Cut(header, " ")
-	how, known := schemes[strings.ToLower(word)]
-	if !known {
-		return nil, "", unknownScheme(word)
+	brief = strings.EqualFold(word, "SharedKeyLite")
+	if !brief && !strings.EqualFold(word, "SharedKey") {
+		return false, "", unknownScheme(word)
 	}
 	name, signature, ok := strings.Cut(strings.TrimSpace(rest), ":")
 	if !ok || name == "" || signature == "" {
-		return nil, "", fault.New(fault.InvalidAuthenticationInfo)
+		return false, "", fault.New(fault.InvalidAuthenticationInfo)
 	}
 	if name != account.Name {
-		return nil, "", unauthentic("The request is signed for another account than %s, which its address names.", account.Name)
+		return false, "", unauthentic("The request is signed for another account than %s, which its address names.", account.Name)
 	}
-	return how, signature, nil
+	return brief, signature, nil
 }
 
 // unknownScheme never repeats the word: without a space after it, it may be the
