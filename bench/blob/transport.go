@@ -13,8 +13,8 @@ import (
 // 5 s, just when the next request is on its way.
 const fresh = 2 * time.Second
 
-// patience is how long a server may take for one answer.
-const patience = 30 * time.Second
+// patience is how long a server may take for one answer, or half of it.
+const patience = time.Minute
 
 // transport carries the SDK's requests, one at a time on each connection, in the
 // goroutine that makes them. net/http's own has two more for every connection,
@@ -33,6 +33,8 @@ type connection struct {
 	in   *bufio.Reader
 	out  *bufio.Writer
 	used time.Time // when it was last needed
+
+	until time.Time // the deadline
 }
 
 // Do is what the SDK asks of a transport.
@@ -75,16 +77,23 @@ func (t *transport) take(ctx context.Context) (*connection, error) {
 }
 
 func (c *connection) exchange(r *http.Request) (*http.Response, error) {
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.extend(); err != nil {
 		return nil, err
 	}
-	if err := r.Write(c.out); err != nil {
+	if err := writeRequest(c.out, r); err != nil {
 		return nil, err
 	}
-	if err := c.out.Flush(); err != nil {
-		return nil, err
+	return readResponse(c.in, r)
+}
+
+// extend moves the deadline when half of it has passed.
+func (c *connection) extend() error {
+	now := time.Now()
+	if c.until.Sub(now) > patience/2 {
+		return nil
 	}
-	return http.ReadResponse(c.in, r)
+	c.until = now.Add(patience)
+	return c.SetDeadline(c.until)
 }
 
 // body gives its connection back once it is closed.

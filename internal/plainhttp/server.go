@@ -3,8 +3,8 @@
 // net/http starts a goroutine for every request to notice a client that leaves,
 // moves a deadline nine times, and copies and sorts the answer's headers. For a
 // handler that is done in a few microseconds this is most of the work. Server
-// does without: requests are still read by net/http (http.ReadRequest, so that
-// there is one reader of requests in the program), and handlers are net/http's.
+// does without. Handlers are net/http's, and so is the reader of requests, except
+// for simple ones without a body, which most are: see CommonHeaders.
 //
 // What is different from http.Server:
 //
@@ -14,6 +14,7 @@
 //     handler that waits long must not be served here.
 //   - A client that takes nothing of an answer for StallTimeout is given up on.
 //     There is no other deadline for writing, nor can the handler set one.
+//   - Requests and answers are used again: a handler must keep nothing of either.
 //   - An answer names its Content-Length, or ends the connection, even if it is
 //     empty. Its Content-Type is not guessed.
 //   - What the handler has not read of a body when it begins the answer is gone.
@@ -46,11 +47,11 @@ import (
 type Server struct {
 	Handler           http.Handler
 	ReadHeaderTimeout time.Duration // from the first byte to the end of the headers, and of a new connection to its first byte
-	IdleTimeout       time.Duration // between two requests
+	IdleTimeout       time.Duration // between two requests, or up to an eighth less
 	MaxHeaderBytes    int           // of a request's first line and headers
 	StallTimeout      time.Duration // after which the context of a request ends that neither reads nor writes, and a write fails; 0: never
 	ErrorLog          *log.Logger   // hears of panics; nil: the standard logger
-	CommonHeaders     []string      // that most requests have. The handler keeps no value of theirs beyond the request, nor the request itself
+	CommonHeaders     []string      // that most requests have; requests with other headers take longer to read. Their values must not be kept: each keeps all others in memory
 
 	closing atomic.Bool
 	tick    atomic.Int64      // a clock that costs nothing to read
