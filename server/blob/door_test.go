@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"go.uber.org/goleak"
 
+	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/plainhttp"
 	"github.com/leasehold/leasehold/seam"
 	"github.com/leasehold/leasehold/server/auth"
@@ -45,6 +47,7 @@ const (
 type door struct {
 	testing.TB
 	server  *Server
+	engine  *hanging
 	catalog *catalog.Catalog
 	store   *sqlite.Store
 	dir     string       // of the data
@@ -70,7 +73,8 @@ func newDoor(t testing.TB) *door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.catalog, err = catalog.Open(t.Context(), d.store, bytes, nil); err != nil {
+	d.engine = &hanging{Engine: d.store}
+	if d.catalog, err = catalog.Open(t.Context(), d.engine, bytes, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -87,6 +91,20 @@ func newDoor(t testing.TB) *door {
 		ReadHeaderTimeout: time.Hour, IdleTimeout: time.Hour, MaxHeaderBytes: 1 << 20, StallTimeout: patience,
 	})
 	return d
+}
+
+// hanging is an engine whose disk can stop to answer.
+type hanging struct {
+	seam.Engine
+	stuck atomic.Bool
+}
+
+func (h *hanging) Do(ctx context.Context, resource string, decide func(seam.View) (seam.Decision, error)) error {
+	if !h.stuck.Load() {
+		return h.Engine.Do(ctx, resource, decide)
+	}
+	<-ctx.Done() // as the engine does while a commit hangs
+	return &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: context.Cause(ctx)}
 }
 
 // ServeHTTP is the house: the main port has its paths below /blob/.

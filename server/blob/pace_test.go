@@ -115,6 +115,28 @@ func TestSilentReader(t *testing.T) {
 	})
 }
 
+// TestHangingDisk: a request whose commit does not end is answered after a
+// minute, with the truth: nobody knows whether it took effect.
+func TestHangingDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.upload("b", "x", nil)
+		d.engine.stuck.Store(true)
+		began := time.Now()
+		r := d.signed("PUT", d.path("b")+"?comp=lease", "", "x-ms-lease-action", "acquire", "x-ms-lease-duration", "60")
+		if r.status != http.StatusInternalServerError || r.code() != "OperationTimedOut" {
+			t.Errorf("a lease on a disk that hangs = %d %s, want 500 OperationTimedOut", r.status, r.code())
+		}
+		if took := time.Since(began); took < patience || took > patience*5/4 {
+			t.Errorf("the answer took %v, want %v or a little more", took, patience)
+		}
+		d.engine.stuck.Store(false)
+		if r := d.signed("GET", d.path("b"), ""); r.status != http.StatusOK {
+			t.Errorf("a read once the disk answers again = %d", r.status)
+		}
+	})
+}
+
 // TestClientThatLeaves: a client that is gone is no failure of ours, and not
 // logged as one.
 func TestClientThatLeaves(t *testing.T) {
