@@ -64,6 +64,11 @@ bench-peers: binary ## measure beside etcd, on this machine (Debian's etcd-serve
 bench-blob: binary bench/blob/node_modules/.package-lock.json ## measure beside azurite, on this machine (installed by npm)
 	cd bench/blob && $(GO) run . -leasehold ../../.bin/leasehold
 
+.PHONY: bench-check
+bench-check: ## vet and test the programs of bench-peers and bench-blob, which are modules of their own
+	cd bench/peers && $(GO) vet . && $(GO) test .
+	cd bench/blob && $(GO) vet . && $(GO) test .
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while (FUZZ_TIME=30s)
 	@FUZZ_TIME=$(FUZZ_TIME) GO=$(GO) scripts/fuzz $(PACKAGES)
