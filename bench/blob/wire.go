@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -57,7 +58,7 @@ func writeRequest(out *bufio.Writer, r *http.Request) error {
 // the connection. The others it leaves to http.ReadResponse.
 func readResponse(in *bufio.Reader, r *http.Request) (*http.Response, error) {
 	head, err := peekHead(in)
-	if err != nil {
+	if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 		return nil, err
 	}
 	a := parseHead(string(head))
@@ -67,9 +68,26 @@ func readResponse(in *bufio.Reader, r *http.Request) (*http.Response, error) {
 	in.Discard(len(head)) // it is in the buffer
 	a.Request, a.Body = r, http.NoBody
 	if a.ContentLength > 0 && r.Method != http.MethodHead {
-		a.Body = io.NopCloser(io.LimitReader(in, a.ContentLength))
+		a.Body = io.NopCloser(&exactly{in, a.ContentLength})
 	}
 	return a, nil
+}
+
+// exactly reads so many bytes, and fails if there are fewer.
+type exactly struct {
+	io.Reader
+	left int64
+}
+
+func (e *exactly) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := e.Reader.Read(p[:min(int64(len(p)), e.left)])
+	if e.left -= int64(n); e.left > 0 && err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
 }
 
 // peekHead waits for all of the head. It is no longer than the buffer.
@@ -96,22 +114,29 @@ func parseHead(head string) *http.Response {
 		Status: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: make(http.Header, 16), ContentLength: -1,
 	}
-	a.StatusCode, _ = strconv.Atoi(status[:3])
+	var err error
+	if a.StatusCode, err = strconv.Atoi(status[:3]); err != nil || a.StatusCode == http.StatusNoContent || a.StatusCode == http.StatusNotModified {
+		return nil
+	}
 	for rest != "\r\n" {
 		if line, rest, ok = strings.Cut(rest, "\r\n"); !ok {
 			return nil
 		}
-		name, value, _ := strings.Cut(line, ":")
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return nil
+		}
 		value = strings.TrimSpace(value)
 		name = http.CanonicalHeaderKey(name)
 		a.Header[name] = append(a.Header[name], value)
 		switch name {
 		case "Content-Length":
-			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil {
+			if a.ContentLength >= 0 {
 				return nil
 			}
-			a.ContentLength = n
+			if a.ContentLength, err = strconv.ParseInt(value, 10, 64); err != nil {
+				return nil
+			}
 		case "Connection":
 			if value != "keep-alive" {
 				return nil

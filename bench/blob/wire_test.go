@@ -20,6 +20,8 @@ func TestReadResponse(t *testing.T) {
 		"the last":     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi",
 		"in chunks":    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
 		"to its end":   "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
+		"a long head":  "HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("x", 5000) + "\r\nContent-Length: 2\r\n\r\nhi",
+		"not modified": "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n",
 		"of old times": "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
 	} {
 		r, _ := http.NewRequest("GET", "http://a/b", nil)
@@ -42,10 +44,22 @@ func TestReadResponse(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, ours, theirs)
 		}
 	}
-	for _, text := range []string{"", "HTTP/1.1 200 OK\r\nContent-Len", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "nonsense\r\n\r\n"} {
+	for _, text := range []string{"", "HTTP/1.1 200 OK\r\nContent-Len", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "nonsense\r\n\r\n",
+		"HTTP/1.1 abc\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhi", "HTTP/1.1 200 OK\r\nnothing\r\nContent-Length: 0\r\n\r\n"} {
 		if a, err := readResponse(bufio.NewReader(strings.NewReader(text)), nil); err == nil {
 			t.Errorf("%q was read as %+v", text, a)
 		}
+	}
+}
+
+// TestHalfABody: a server that leaves in the middle of an answer has not answered.
+func TestHalfABody(t *testing.T) {
+	a, err := readResponse(bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")), &http.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(a.Body); err != io.ErrUnexpectedEOF {
+		t.Errorf("half a body is read as %q, %v; want %v", text, err, io.ErrUnexpectedEOF)
 	}
 }
 

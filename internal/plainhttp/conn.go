@@ -39,6 +39,10 @@ const (
 
 const bufferSize = 4 << 10 // as net/http's
 
+// piece is how much is written at a time: a client that takes that much in
+// StallTimeout is quick enough.
+const piece = 64 << 10
+
 func newConn(s *Server, rw net.Conn) *conn {
 	c := &conn{server: s, rw: rw, header: make(http.Header, 8)}
 	c.in, c.out = bufio.NewReaderSize(c, bufferSize), bufio.NewWriterSize(c, bufferSize)
@@ -67,12 +71,16 @@ func (c *conn) readBy(t time.Time) error {
 }
 
 // Write writes to the client.
-func (c *conn) Write(p []byte) (int, error) {
+func (c *conn) Write(p []byte) (n int, err error) {
 	c.touch()
 	c.writing.Store(true)
-	n, err := c.rw.Write(p)
+	for err == nil && n < len(p) {
+		var m int
+		m, err = c.rw.Write(p[n:min(n+piece, len(p))])
+		n += m
+		c.touch()
+	}
 	c.writing.Store(false)
-	c.touch()
 	if err != nil {
 		c.cancel()
 	}
@@ -85,11 +93,12 @@ func (c *conn) touch() { c.touched.Store(c.server.tick.Load()) }
 // with it the connection, before or after the answer: if it is the client that
 // does not take the answer, at once.
 func (c *conn) giveUp(since int64) {
+	writing := c.writing.Load() // first: a write that begins from now on has touched
 	if c.state.Load() != active || c.touched.Load() >= since {
 		return
 	}
 	c.cancel()
-	if c.writing.Load() {
+	if writing {
 		_ = c.rw.SetWriteDeadline(time.Now())
 	}
 }
@@ -150,7 +159,9 @@ func (c *conn) answer(r *http.Request) (keep bool) {
 	w.close = r.Close || !r.ProtoAtLeast(1, 1)
 	w.body.begin(w, r)
 	r = w.request
-	if r.RequestURI != "*" || r.Method != http.MethodOptions { // net/http keeps that one from handlers, too
+	if r.RequestURI == "*" && r.Method == http.MethodOptions { // net/http keeps this one from handlers, too
+		w.hurry()
+	} else {
 		c.server.Handler.ServeHTTP(w, r)
 	}
 	w.finish()

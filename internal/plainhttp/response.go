@@ -207,6 +207,13 @@ func (w *response) FlushError() error {
 	return w.conn.out.Flush()
 }
 
+// hurry limits the time for a body that no handler reads.
+func (w *response) hurry() {
+	if !w.body.here() {
+		_ = w.conn.readBy(time.Now().Add(w.conn.server.ReadHeaderTimeout))
+	}
+}
+
 // Patient tells handlers what the server does by itself: it gives up on clients
 // that do not take the answer, and waits for those that still send after it.
 func (w *response) Patient() {}

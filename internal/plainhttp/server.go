@@ -12,8 +12,8 @@
 //     it fails, and when the handler has done neither for StallTimeout, but not
 //     as soon as a client leaves, nor with the request; and it has no values. A
 //     handler that waits long must not be served here.
-//   - A client that takes nothing of an answer for StallTimeout is given up on.
-//     There is no other deadline for writing, nor can the handler set one.
+//   - A client that does not take 64 KiB of an answer in StallTimeout is given up
+//     on. There is no other deadline for writing, nor can the handler set one.
 //   - Requests and answers are used again: a handler must keep nothing of either.
 //   - An answer names its Content-Length, or ends the connection, even if it is
 //     empty. Its Content-Type is not guessed.
@@ -42,8 +42,8 @@ import (
 	"time"
 )
 
-// Server serves connections. Most of its fields are http.Server's; they must be
-// set before Serve, all but ErrorLog and StallTimeout.
+// Server serves connections. Most of its fields are http.Server's. Handler, the
+// first two timeouts and MaxHeaderBytes must be set before Serve.
 type Server struct {
 	Handler           http.Handler
 	ReadHeaderTimeout time.Duration // from the first byte to the end of the headers, and of a new connection to its first byte

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -115,6 +116,86 @@ func TestUntakenAnswer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// timed is a connection that counts how often its writes got a deadline.
+type timed struct {
+	net.Conn
+	set int
+}
+
+func (c *timed) RemoteAddr() net.Addr             { return nil }
+func (c *timed) SetWriteDeadline(time.Time) error { c.set++; return nil }
+
+// TestAnswerAfterTheStall: a handler that gives up with its context can still tell
+// the client. Its write may begin while the context is being ended, and is not
+// the one that has stalled.
+func TestAnswerAfterTheStall(t *testing.T) {
+	for name, test := range map[string]struct {
+		before bool // it was writing when it was looked at
+		want   int
+	}{
+		"a write that stalls":     {true, 1},
+		"a write of the farewell": {false, 0},
+	} {
+		rw := &timed{}
+		c := newConn(&Server{}, rw)
+		defer c.cancel()
+		c.state.Store(active)
+		c.writing.Store(test.before)
+		end := c.cancel
+		c.cancel = func() {
+			end()
+			c.writing.Store(true) // the handler woke up
+		}
+		c.giveUp(c.touched.Load() + 1)
+		if c.context.Err() == nil || rw.set != test.want {
+			t.Errorf("%s: %d deadlines, context %v; want %d and an end", name, rw.set, c.context.Err(), test.want)
+		}
+	}
+}
+
+// TestSlowTaker: a client that takes a large answer slowly is waited for, even if
+// the handler writes all of it at once.
+func TestSlowTaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 4 * piece
+		ended := make(chan error, 1)
+		h := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(size))
+			_, err := w.Write(make([]byte, size))
+			ended <- err
+		})
+		v := h.dial()
+		v.send(get("/"))
+		for err := error(nil); err == nil; {
+			time.Sleep(stallTime / 2)
+			_, err = io.CopyN(io.Discard, v.in, piece)
+			select {
+			case wrote := <-ended:
+				if wrote != nil {
+					t.Errorf("Write = %v, want nil", wrote)
+				}
+				return
+			default:
+			}
+		}
+		t.Error("the answer ended before it was written")
+	})
+}
+
+// TestOptionsWithoutTheirBody: a body that nobody reads need not come for ever.
+func TestOptionsWithoutTheirBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, steered)
+		v := h.dial()
+		began := time.Now()
+		v.send("OPTIONS * HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
+		_, _ = io.Copy(io.Discard, v.in)
+		if took := time.Since(began); took < headerTime || took > headerTime+farewell {
+			t.Errorf("the connection was closed after %v, want %v", took, headerTime)
+		}
+	})
 }
 
 func pause(r *http.Request, d time.Duration) {

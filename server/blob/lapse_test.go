@@ -21,6 +21,9 @@ type deed struct {
 	code            string        // "" is success
 }
 
+// mayHaveWorked reports whether it did, or nobody knows.
+func (e deed) mayHaveWorked() bool { return e.code == "" || e.code == "OperationTimedOut" }
+
 // hold is a time for which a lease certainly was active.
 type hold struct {
 	blob     int
@@ -39,7 +42,7 @@ func holdsIn(history []deed) (holds []hold) {
 		}
 		h := hold{blob: got.blob, id: got.id, from: got.answered, to: got.asked + got.lasts, lapsed: true}
 		for j, end := range history {
-			if j == i || end.code != "" || end.blob != h.blob || end.verb == "write" || end.answered < h.from {
+			if j == i || !end.mayHaveWorked() || end.blob != h.blob || end.verb == "write" || end.answered < got.asked {
 				continue
 			}
 			to := end.asked
@@ -188,21 +191,24 @@ func TestTrespassesAreFound(t *testing.T) {
 		history []deed
 		want    int
 	}{
-		"none":                    {[]deed{got}, 0},
-		"without the id":          {[]deed{got, write("", 5*s)}, 1},
-		"with another's":          {[]deed{got, write("b", 20*s)}, 1},
-		"with the id":             {[]deed{got, write("a", 5*s)}, 0},
-		"refused":                 {[]deed{got, refused}, 0},
-		"another blob":            {[]deed{got, elsewhere}, 0},
-		"before":                  {[]deed{got, write("", 2*s)}, 0},
-		"after its time":          {[]deed{got, write("", 21*s)}, 0},
-		"after a release":         {[]deed{got, {verb: "release", id: "a", asked: 4 * s, answered: 4 * s}, write("", 5*s)}, 0},
-		"before a release":        {[]deed{got, {verb: "release", id: "a", asked: 6 * s, answered: 6 * s}, write("", 5*s)}, 1},
-		"while it breaks":         {[]deed{got, {verb: "break", asked: 3 * s, answered: 3 * s, lasts: 5 * s}, write("", 5*s)}, 1},
-		"after it broke":          {[]deed{got, {verb: "break", asked: 3 * s, answered: 3 * s, lasts: 5 * s}, write("", 9*s)}, 0},
-		"after a shorter lease":   {[]deed{got, {verb: "acquire", id: "a", asked: 3 * s, answered: 3 * s, lasts: 2 * s}, write("", 6*s)}, 0},
-		"after a refused release": {[]deed{got, {verb: "release", id: "b", asked: 4 * s, answered: 4 * s, code: "x"}, write("", 5*s)}, 1},
-		"once renewed":            {[]deed{got, {verb: "renew", id: "a", asked: 9 * s, answered: 9 * s, lasts: 15 * s}, write("", 22*s)}, 1},
+		"none":                  {[]deed{got}, 0},
+		"without the id":        {[]deed{got, write("", 5*s)}, 1},
+		"with another's":        {[]deed{got, write("b", 20*s)}, 1},
+		"with the id":           {[]deed{got, write("a", 5*s)}, 0},
+		"refused":               {[]deed{got, refused}, 0},
+		"another blob":          {[]deed{got, elsewhere}, 0},
+		"before":                {[]deed{got, write("", 2*s)}, 0},
+		"after its time":        {[]deed{got, write("", 21*s)}, 0},
+		"after a release":       {[]deed{got, {verb: "release", id: "a", asked: 4 * s, answered: 4 * s}, write("", 5*s)}, 0},
+		"before a release":      {[]deed{got, {verb: "release", id: "a", asked: 6 * s, answered: 6 * s}, write("", 5*s)}, 1},
+		"while it breaks":       {[]deed{got, {verb: "break", asked: 3 * s, answered: 3 * s, lasts: 5 * s}, write("", 5*s)}, 1},
+		"after it broke":        {[]deed{got, {verb: "break", asked: 3 * s, answered: 3 * s, lasts: 5 * s}, write("", 9*s)}, 0},
+		"after a shorter lease": {[]deed{got, {verb: "acquire", id: "a", asked: 3 * s, answered: 3 * s, lasts: 2 * s}, write("", 6*s)}, 0},
+		"after a break that may have come second": {[]deed{{verb: "acquire", id: "a", asked: 1 * s, answered: 3 * s, lasts: 20 * s},
+			{verb: "break", asked: 1500 * time.Millisecond, answered: 2 * s}, write("", 5*s)}, 0},
+		"after a release that nobody knows of": {[]deed{got, {verb: "release", id: "a", asked: 4 * s, answered: 4 * s, code: "OperationTimedOut"}, write("", 5*s)}, 0},
+		"after a refused release":              {[]deed{got, {verb: "release", id: "b", asked: 4 * s, answered: 4 * s, code: "x"}, write("", 5*s)}, 1},
+		"once renewed":                         {[]deed{got, {verb: "renew", id: "a", asked: 9 * s, answered: 9 * s, lasts: 15 * s}, write("", 22*s)}, 1},
 	} {
 		if found := trespasses(c.history); len(found) != c.want {
 			t.Errorf("%s: found %q, want %d", name, found, c.want)

@@ -92,6 +92,9 @@ func New(c *catalog.Catalog, o *Options) *Server {
 // Handler returns Azure's face: path style, product style where the first label
 // of Host is an account, and -secondary of both. Every request shows an account
 // key's signature or a shared access signature, unless a container is public.
+//
+// It goes by what the client sent (Request.RequestURI), which is what the client
+// signed: handlers in front of it cannot give it another path.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, azure) })
 }

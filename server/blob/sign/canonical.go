@@ -15,7 +15,7 @@ func AsSent(r *http.Request) string {
 	if path == "" {
 		return r.URL.EscapedPath() // not read by a server
 	}
-	if _, rest, absolute := strings.Cut(path, "://"); absolute && path[0] != '/' {
+	if scheme, rest, ok := strings.Cut(path, "://"); ok && !strings.ContainsAny(scheme, "/:") { // absolute
 		_, path, _ = strings.Cut(rest, "/")
 		path = "/" + path
 	}

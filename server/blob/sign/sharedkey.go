@@ -47,8 +47,11 @@ func credentials(r *http.Request, account Account) (brief bool, signature string
 		return false, "", fault.New(fault.NoAuthenticationInformation)
 	}
 	word, rest, _ := strings.Cut(header, " ")
-	brief = strings.EqualFold(word, "SharedKeyLite")
-	if !brief && !strings.EqualFold(word, "SharedKey") {
+	switch strings.ToLower(word) {
+	case "sharedkey":
+	case "sharedkeylite":
+		brief = true
+	default:
 		return false, "", unknownScheme(word)
 	}
 	name, signature, ok := strings.Cut(strings.TrimSpace(rest), ":")
