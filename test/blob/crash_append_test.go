@@ -29,12 +29,14 @@ func newScribe(name string) party {
 	return newHand("append blobs", name, 3, craft[scroll]{
 		describe: describeScroll,
 		look:     lookAtScrolls,
-		feats: []feat[scroll]{
+		leasing:  leasing[scroll]{leaseOfBlob[scroll], blobWords, seizeScroll, planScrollWrite},
+		feats: append(leaseFeats[scroll](), []feat[scroll]{
 			{"create", planScroll}, {"append", planAppend}, {"append", planAppend}, {"append", planAppend},
 			{"append at its end", planAppendAt}, {"append at its end", planAppendAt},
 			{"refused append elsewhere", planAppendElsewhere}, {"seal", planSeal}, {"refused append to sealed", planAppendSealed},
 			{"snapshot", planShot[scroll]}, {"delete snapshot", planDropShot[scroll]}, {"delete", planRemove[scroll]},
-		},
+			{"refused write", planSeize[scroll]},
+		}...),
 	})
 }
 
@@ -86,8 +88,8 @@ func planScroll(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], m
 	if r.there && (r.is.sealed || rand.IntN(4) > 0) {
 		return r, nil
 	}
-	return r.with(scroll{}), func(ctx context.Context, _ *entry[scroll]) error {
-		_, err := scrollClient(h, name).Create(ctx, nil)
+	return r.written(scroll{}), func(ctx context.Context, _ *entry[scroll]) error {
+		_, err := scrollClient(h, name).Create(ctx, &appendblob.CreateOptions{AccessConditions: r.hold.access()})
 		return err
 	}
 }
@@ -99,8 +101,8 @@ func planAppend(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], m
 		return r, nil
 	}
 	p := newBlock()
-	return r.with(r.is.and(p)), func(ctx context.Context, _ *entry[scroll]) error {
-		answer, err := scrollClient(h, name).AppendBlock(ctx, body(p), nil)
+	return r.written(r.is.and(p)), func(ctx context.Context, _ *entry[scroll]) error {
+		answer, err := scrollClient(h, name).AppendBlock(ctx, body(p), &appendblob.AppendBlockOptions{AccessConditions: r.hold.access()})
 		if at := fmt.Sprint(r.is.size()); err == nil && value(answer.BlobAppendOffset) != at {
 			err = fmt.Errorf("a block was appended at %s, want %s: %w", value(answer.BlobAppendOffset), at, errWrong)
 		}
@@ -109,8 +111,11 @@ func planAppend(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], m
 }
 
 // appendAt appends on the condition that the blob ends there.
-func appendAt(ctx context.Context, h *hand[scroll], name string, p piece, at int64) error {
-	o := &appendblob.AppendBlockOptions{AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at}}
+func appendAt(ctx context.Context, h *hand[scroll], name string, l hold, p piece, at int64) error {
+	o := &appendblob.AppendBlockOptions{
+		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at},
+		AccessConditions:               l.access(),
+	}
 	_, err := scrollClient(h, name).AppendBlock(ctx, body(p), o)
 	return err
 }
@@ -120,8 +125,8 @@ func planAppendAt(h *hand[scroll], name string, r entry[scroll]) (entry[scroll],
 		return r, nil
 	}
 	p := newBlock()
-	return r.with(r.is.and(p)), func(ctx context.Context, _ *entry[scroll]) error {
-		return appendAt(ctx, h, name, p, r.is.size())
+	return r.written(r.is.and(p)), func(ctx context.Context, _ *entry[scroll]) error {
+		return appendAt(ctx, h, name, r.hold, p, r.is.size())
 	}
 }
 
@@ -136,19 +141,22 @@ func planAppendElsewhere(h *hand[scroll], name string, r entry[scroll]) (entry[s
 		at = r.is.size() - int64(r.is.blocks[len(r.is.blocks)-1].size)
 	}
 	return r, func(ctx context.Context, _ *entry[scroll]) error {
-		return refused(appendAt(ctx, h, name, newBlock(), at), bloberror.AppendPositionConditionNotMet)
+		return refused(appendAt(ctx, h, name, r.hold, newBlock(), at), bloberror.AppendPositionConditionNotMet)
 	}
 }
 
 // planSeal seals full ones always, others now and then.
 func planSeal(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
-	if !r.there || r.is.sealed || r.is.takesMore() && rand.IntN(4) > 0 {
+	if !r.there || r.is.sealed || r.is.takesMore() && rand.IntN(3) > 0 {
 		return r, nil
 	}
 	next := r.is
 	next.sealed = true
-	return r.with(next), func(ctx context.Context, _ *entry[scroll]) error {
-		o := &appendblob.SealOptions{AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: to.Ptr(r.is.size())}}
+	return r.written(next), func(ctx context.Context, _ *entry[scroll]) error {
+		o := &appendblob.SealOptions{
+			AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: to.Ptr(r.is.size())},
+			AccessConditions:               r.hold.access(),
+		}
 		_, err := scrollClient(h, name).Seal(ctx, o)
 		return err
 	}
@@ -159,7 +167,24 @@ func planAppendSealed(h *hand[scroll], name string, r entry[scroll]) (entry[scro
 		return r, nil
 	}
 	return r, func(ctx context.Context, _ *entry[scroll]) error {
-		_, err := scrollClient(h, name).AppendBlock(ctx, body(newBlock()), nil)
+		_, err := scrollClient(h, name).AppendBlock(ctx, body(newBlock()), &appendblob.AppendBlockOptions{AccessConditions: r.hold.access()})
 		return refused(err, blobIsSealed)
 	}
+}
+
+// seizeScroll appends, or writes beside the content of what is sealed.
+func seizeScroll(ctx context.Context, h *hand[scroll], name string, r entry[scroll], id string) error {
+	if r.is.sealed {
+		return h.mark(ctx, name, id)
+	}
+	_, err := scrollClient(h, name).AppendBlock(ctx, body(newBlock()), &appendblob.AppendBlockOptions{AccessConditions: showAny(id)})
+	return err
+}
+
+// planScrollWrite appends while there is room.
+func planScrollWrite(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
+	if r.is.takesMore() {
+		return planAppend(h, name, r)
+	}
+	return r, func(ctx context.Context, _ *entry[scroll]) error { return h.mark(ctx, name, r.hold.shown()) }
 }

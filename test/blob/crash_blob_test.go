@@ -55,12 +55,13 @@ func planDropShot[T any](h *hand[T], name string, r entry[T]) (entry[T], move[T]
 	return r, nil
 }
 
+// planRemove deletes it; whose lease it was is remembered.
 func planRemove[T any](h *hand[T], name string, r entry[T]) (entry[T], move[T]) {
 	if !r.there || rand.IntN(3) > 0 {
 		return r, nil
 	}
-	return entry[T]{}, func(ctx context.Context, _ *entry[T]) error {
-		o := &sdk.DeleteOptions{DeleteSnapshots: to.Ptr(sdk.DeleteSnapshotsOptionTypeInclude)}
+	return entry[T]{hold: r.hold.letGo()}, func(ctx context.Context, _ *entry[T]) error {
+		o := &sdk.DeleteOptions{DeleteSnapshots: to.Ptr(sdk.DeleteSnapshotsOptionTypeInclude), AccessConditions: r.hold.access()}
 		_, err := h.blob(name).Delete(ctx, o)
 		return err
 	}
@@ -95,7 +96,7 @@ func (h *hand[T]) lookAtBlobs(ctx context.Context, read func(context.Context, *c
 // and is the sight with a blob, or a snapshot, from the list.
 func (s sight) and(item *container.BlobItem, text string) sight {
 	if item.Snapshot == nil {
-		s.there, s.text = true, text
+		s.there, s.text, s.lease = true, text, holdSeen(item.Properties.LeaseState, item.Properties.LeaseDuration)
 		return s
 	}
 	if s.shots == nil {
@@ -105,7 +106,8 @@ func (s sight) and(item *container.BlobItem, text string) sight {
 	return s
 }
 
-// fetch reads the whole of a blob, or of a snapshot, from the list.
+// fetch reads the whole of a blob, or of a snapshot, from the list, and compares
+// its lease with what the list says of that.
 func (h *hand[T]) fetch(ctx context.Context, item *container.BlobItem) (head sdk.DownloadStreamResponse, sum string, err error) {
 	client := h.blob(*item.Name)
 	if item.Snapshot != nil {
@@ -113,5 +115,12 @@ func (h *hand[T]) fetch(ctx context.Context, item *container.BlobItem) (head sdk
 			return head, "", err
 		}
 	}
-	return readAll(ctx, client, item)
+	if head, sum, err = readAll(ctx, client, item); err != nil {
+		return head, "", err
+	}
+	got, listed := holdSeen(head.LeaseState, head.LeaseDuration), holdSeen(item.Properties.LeaseState, item.Properties.LeaseDuration)
+	if got != listed {
+		err = fmt.Errorf("has a lease that is %s, but the list says %s", got, listed)
+	}
+	return head, sum, err
 }

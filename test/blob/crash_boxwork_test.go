@@ -14,14 +14,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 )
 
-// What is done to containers, but for their leases.
+// What is done to containers.
 
 // planBox makes a container, which is empty whatever there was of that name.
 func planBox(h *hand[box], name string, r entry[box]) (entry[box], move[box]) {
 	if r.there {
 		return r, nil
 	}
-	next := box{version: newVersion(), access: accessText(nil, nil), state: available, former: r.is.former}
+	next := box{version: newVersion(), access: accessText(nil, nil)}
 	return r.with(next), func(ctx context.Context, _ *entry[box]) error {
 		_, err := h.box(name).Create(ctx, &container.CreateOptions{Metadata: metadata(next.version)})
 		return err
@@ -46,19 +46,20 @@ func planBoxDelete(h *hand[box], name string, r entry[box]) (entry[box], move[bo
 	if !r.there {
 		return r, nil
 	}
-	next := entry[box]{is: r.is.letGo()}
-	return next, func(ctx context.Context, _ *entry[box]) error {
-		_, err := h.box(name).Delete(ctx, r.is.deleteOptions())
-		return err
+	return entry[box]{hold: r.hold.letGo()}, func(ctx context.Context, _ *entry[box]) error {
+		return seizeBox(ctx, h, name, r, r.hold.shown())
 	}
 }
 
-// planBoxTheft tries to delete what another holds.
-func planBoxTheft(h *hand[box], name string, r entry[box]) (entry[box], move[box]) {
-	if !r.there || !r.is.locked() {
-		return r, nil
-	}
-	return r, func(ctx context.Context, _ *entry[box]) error { return refuseDelete(ctx, h.box(name)) }
+// seizeBox deletes it: of all that is done to a container, only that needs the
+// id.
+func seizeBox(ctx context.Context, h *hand[box], name string, _ entry[box], id string) error {
+	return deleteBox(ctx, h.box(name), id)
+}
+
+func deleteBox(ctx context.Context, client *container.Client, id string) error {
+	_, err := client.Delete(ctx, &container.DeleteOptions{AccessConditions: &container.AccessConditions{LeaseAccessConditions: showBox(id)}})
+	return err
 }
 
 // planBoxMetadata shows the lease only now and then: it need not.
@@ -66,12 +67,21 @@ func planBoxMetadata(h *hand[box], name string, r entry[box]) (entry[box], move[
 	if !r.there {
 		return r, nil
 	}
+	if rand.IntN(2) == 0 {
+		return planBoxWrite(h, name, r)
+	}
+	return writeBox(h, name, r, "")
+}
+
+// planBoxWrite always shows the lease.
+func planBoxWrite(h *hand[box], name string, r entry[box]) (entry[box], move[box]) {
+	return writeBox(h, name, r, r.hold.shown())
+}
+
+func writeBox(h *hand[box], name string, r entry[box], id string) (entry[box], move[box]) {
 	next := r.is
 	next.version = newVersion()
-	o := &container.SetMetadataOptions{Metadata: metadata(next.version)}
-	if rand.IntN(2) == 0 {
-		o.LeaseAccessConditions = r.is.shown()
-	}
+	o := &container.SetMetadataOptions{Metadata: metadata(next.version), LeaseAccessConditions: showBox(id)}
 	return r.with(next), func(ctx context.Context, _ *entry[box]) error {
 		_, err := h.box(name).SetMetadata(ctx, o)
 		return err
@@ -84,7 +94,7 @@ func planBoxAccess(h *hand[box], name string, r entry[box]) (entry[box], move[bo
 	}
 	o := &container.SetAccessPolicyOptions{AccessConditions: &container.AccessConditions{}}
 	if rand.IntN(2) == 0 {
-		o.AccessConditions.LeaseAccessConditions = r.is.shown()
+		o.AccessConditions.LeaseAccessConditions = showBox(r.hold.shown())
 	}
 	if rand.IntN(2) == 0 {
 		o.Access = to.Ptr(container.PossiblePublicAccessTypeValues()[rand.IntN(2)])
@@ -116,3 +126,7 @@ func boxLease(client *container.Client, id string) *lease.ContainerClient {
 	}
 	return c
 }
+
+func leaseOfBox(h *hand[box], name, id string) tenure { return boxTenure{boxLease(h.box(name), id)} }
+
+func boxWords(w words) guardWords { return w.atBox }

@@ -48,6 +48,9 @@ func (w *worker) compare(ctx context.Context, name string, want, seen blob) erro
 		settled, mistake := w.tryLease(ctx, name, c)
 		if mistake == nil {
 			w.known[name] = settled
+			if c.there {
+				w.found[c.state]++
+			}
 			return nil
 		}
 		err = errors.Join(err, mistake)

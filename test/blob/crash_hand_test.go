@@ -9,7 +9,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
 // hand does one thing after the other to what it has, all of one kind, and
@@ -17,10 +16,10 @@ import (
 type hand[T any] struct {
 	ledger
 	craft[T]
-	name    string // of its container
-	service *service.Client
-	names   []string // of what it has
-	known   map[string]entry[T]
+	name  string // of its container
+	face  face
+	names []string // of what it has
+	known map[string]entry[T]
 
 	// What it was doing when the server died: to what, and what that would be
 	// if it was done.
@@ -30,12 +29,10 @@ type hand[T any] struct {
 
 // craft is what a hand can do, and how it looks at what it has.
 type craft[T any] struct {
-	feats    []feat[T]
-	describe func(T) string // all that can be seen of it
-	look     func(context.Context, *hand[T]) (map[string]sight, error)
-	// probe finds out what cannot be seen; nil if there is nothing. It returns
-	// what is known then.
-	probe func(ctx context.Context, h *hand[T], name string, r entry[T]) (entry[T], error)
+	feats      []feat[T]
+	describe   func(T) string // all that can be seen of it
+	look       func(context.Context, *hand[T]) (map[string]sight, error)
+	leasing[T] // nothing where no leases are taken
 }
 
 // feat is something to do. The plan is what comes of it, and how; nil if it
@@ -51,7 +48,8 @@ type move[T any] func(ctx context.Context, next *entry[T]) error
 type entry[T any] struct {
 	there bool
 	is    T
-	text  string            // how it looks; "" if nobody has looked yet
+	text  string // how it looks, but for its lease; "" if nobody has looked yet
+	hold  hold
 	shots map[string]string // how its snapshots look, by id
 }
 
@@ -65,6 +63,7 @@ func (r entry[T]) with(is T) entry[T] {
 type sight struct {
 	there bool
 	text  string
+	lease string
 	shots map[string]string
 }
 
@@ -72,7 +71,7 @@ func (s sight) String() string {
 	if !s.there {
 		return fmt.Sprintf("nothing, with snapshots %v", s.shots)
 	}
-	return fmt.Sprintf("%s, with snapshots %v", s.text, s.shots)
+	return fmt.Sprintf("%s, %s, with snapshots %v", s.text, s.lease, s.shots)
 }
 
 func newHand[T any](kind, name string, things int, c craft[T]) *hand[T] {
@@ -89,9 +88,9 @@ func newHand[T any](kind, name string, things int, c craft[T]) *hand[T] {
 	return h
 }
 
-func (h *hand[T]) connect(client *service.Client) { h.service = client }
+func (h *hand[T]) connect(f face) { h.face = f }
 
-func (h *hand[T]) container() *container.Client { return h.service.NewContainerClient(h.name) }
+func (h *hand[T]) container() *container.Client { return h.face.client.NewContainerClient(h.name) }
 
 func (h *hand[T]) open(ctx context.Context) error {
 	_, err := h.container().Create(ctx, nil)

@@ -12,6 +12,9 @@ import (
 
 func (h *hand[T]) sight(r entry[T]) sight {
 	s := sight{there: r.there, text: r.text, shots: r.shots}
+	if r.there {
+		s.lease = r.hold.String()
+	}
 	if r.there && r.text == "" {
 		s.text = h.describe(r.is)
 	}
@@ -60,15 +63,17 @@ func (h *hand[T]) compare(ctx context.Context, name string, seen sight) error {
 
 func (h *hand[T]) confirm(ctx context.Context, name string, want entry[T], seen sight) error {
 	s := h.sight(want)
-	if s.there != seen.there || s.text != seen.text || !sameSnapshots(s.shots, seen.shots) {
+	if s.there != seen.there || s.text != seen.text || s.lease != seen.lease || !sameSnapshots(s.shots, seen.shots) {
 		return fmt.Errorf("is %v, want %v", seen, s)
 	}
 	want.text, want.shots = seen.text, seen.shots
-	if h.probe != nil {
+	if want.there && h.tenure != nil {
 		var err error
-		if want, err = h.probe(ctx, h, name, want); err != nil {
+		state := want.hold.now()
+		if want, err = tryHold(ctx, h, name, want); err != nil {
 			return err
 		}
+		h.found[state]++
 	}
 	h.known[name] = want
 	return nil

@@ -48,11 +48,13 @@ func newPrinter(name string) party {
 	return newHand("page blobs", name, 3, craft[disk]{
 		describe: describeDisk,
 		look:     lookAtDisks,
-		feats: []feat[disk]{
+		leasing:  leasing[disk]{leaseOfBlob[disk], blobWords, seizeDisk, planDiskWrite},
+		feats: append(leaseFeats[disk](), []feat[disk]{
 			{"create", planDisk}, {"upload", planUpload}, {"upload", planUpload}, {"upload", planUpload}, {"upload", planUpload},
 			{"clear", planClear}, {"clear", planClear}, {"resize", planResize}, {"set the number", planNumber}, {"set the number", planNumber},
 			{"snapshot", planShot[disk]}, {"delete snapshot", planDropShot[disk]}, {"delete", planRemove[disk]},
-		},
+			{"refused write", planSeize[disk]},
+		}...),
 	})
 }
 

@@ -20,8 +20,8 @@ func planDisk(h *hand[disk], name string, r entry[disk]) (entry[disk], move[disk
 		return r, nil
 	}
 	next := newDisk(rand.IntN(maxPages+1), rand.Int64N(100))
-	return r.with(next), func(ctx context.Context, _ *entry[disk]) error {
-		_, err := diskClient(h, name).Create(ctx, next.size(), &pageblob.CreateOptions{SequenceNumber: &next.number})
+	return r.written(next), func(ctx context.Context, _ *entry[disk]) error {
+		_, err := diskClient(h, name).Create(ctx, next.size(), &pageblob.CreateOptions{SequenceNumber: &next.number, AccessConditions: r.hold.access()})
 		return err
 	}
 }
@@ -59,8 +59,8 @@ func planUpload(h *hand[disk], name string, r entry[disk]) (entry[disk], move[di
 		from = piece{}
 		clear(content)
 	}
-	return r.with(r.is.over(first, n, true, from)), func(ctx context.Context, _ *entry[disk]) error {
-		o := &pageblob.UploadPagesOptions{SequenceNumberAccessConditions: r.is.ifNumber()}
+	return r.written(r.is.over(first, n, true, from)), func(ctx context.Context, _ *entry[disk]) error {
+		o := &pageblob.UploadPagesOptions{SequenceNumberAccessConditions: r.is.ifNumber(), AccessConditions: r.hold.access()}
 		_, err := diskClient(h, name).UploadPages(ctx, bytesBody(content), span(first, n), o)
 		return err
 	}
@@ -71,8 +71,8 @@ func planClear(h *hand[disk], name string, r entry[disk]) (entry[disk], move[dis
 		return r, nil
 	}
 	first, n := r.is.somePages()
-	return r.with(r.is.over(first, n, false, piece{})), func(ctx context.Context, _ *entry[disk]) error {
-		o := &pageblob.ClearPagesOptions{SequenceNumberAccessConditions: r.is.ifNumber()}
+	return r.written(r.is.over(first, n, false, piece{})), func(ctx context.Context, _ *entry[disk]) error {
+		o := &pageblob.ClearPagesOptions{SequenceNumberAccessConditions: r.is.ifNumber(), AccessConditions: r.hold.access()}
 		_, err := diskClient(h, name).ClearPages(ctx, span(first, n), o)
 		return err
 	}
@@ -83,8 +83,8 @@ func planResize(h *hand[disk], name string, r entry[disk]) (entry[disk], move[di
 		return r, nil
 	}
 	next := r.is.cut(rand.IntN(maxPages + 1))
-	return r.with(next), func(ctx context.Context, _ *entry[disk]) error {
-		_, err := diskClient(h, name).Resize(ctx, next.size(), nil)
+	return r.written(next), func(ctx context.Context, _ *entry[disk]) error {
+		_, err := diskClient(h, name).Resize(ctx, next.size(), &pageblob.ResizeOptions{AccessConditions: r.hold.access()})
 		return err
 	}
 }
@@ -95,7 +95,7 @@ func planNumber(h *hand[disk], name string, r entry[disk]) (entry[disk], move[di
 		return r, nil
 	}
 	next, given := r.is, to.Ptr(rand.Int64N(1<<40))
-	o := &pageblob.UpdateSequenceNumberOptions{SequenceNumber: given}
+	o := &pageblob.UpdateSequenceNumberOptions{SequenceNumber: given, AccessConditions: r.hold.access()}
 	switch rand.IntN(3) {
 	case 0:
 		o.ActionType, next.number = to.Ptr(pageblob.SequenceNumberActionTypeUpdate), *given
@@ -104,11 +104,30 @@ func planNumber(h *hand[disk], name string, r entry[disk]) (entry[disk], move[di
 	case 2:
 		o.ActionType, o.SequenceNumber, next.number = to.Ptr(pageblob.SequenceNumberActionTypeIncrement), nil, next.number+1
 	}
-	return r.with(next), func(ctx context.Context, _ *entry[disk]) error {
+	return r.written(next), func(ctx context.Context, _ *entry[disk]) error {
 		answer, err := diskClient(h, name).UpdateSequenceNumber(ctx, o)
 		if got := value(answer.BlobSequenceNumber); err == nil && got != next.number {
 			err = fmt.Errorf("the number is %d, want %d: %w", got, next.number, errWrong)
 		}
 		return err
 	}
+}
+
+// seizeDisk writes a page, or makes room for one.
+func seizeDisk(ctx context.Context, h *hand[disk], name string, r entry[disk], id string) error {
+	if r.is.pages() == 0 {
+		_, err := diskClient(h, name).Resize(ctx, pageSize, &pageblob.ResizeOptions{AccessConditions: showAny(id)})
+		return err
+	}
+	page := piece{seed: rand.Uint64(), size: pageSize}
+	_, err := diskClient(h, name).UploadPages(ctx, body(page), span(0, 1), &pageblob.UploadPagesOptions{AccessConditions: showAny(id)})
+	return err
+}
+
+// planDiskWrite writes pages, if there are any.
+func planDiskWrite(h *hand[disk], name string, r entry[disk]) (entry[disk], move[disk]) {
+	if r.is.pages() > 0 {
+		return planUpload(h, name, r)
+	}
+	return planNumber(h, name, r)
 }

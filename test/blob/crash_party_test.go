@@ -10,14 +10,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
 // party is somebody who uses the server, in containers of its own, and knows
 // what it was told.
 type party interface {
-	connect(*service.Client)     // to the server that runs now
+	connect(face)                // of the server that runs now
 	open(context.Context) error  // makes its containers, once
 	work(context.Context) error  // until the server dies
 	check(context.Context) error // after the server came back
@@ -31,11 +29,12 @@ type ledger struct {
 	duties []string       // what must have been done, or the test shows nothing about it
 	acks   map[string]int // how often what was done
 	cut    map[string]int // how often it was under way when the server died
+	found  map[string]int // in which state leases were after the server came back, as they had to be
 	doing  string         // what is under way
 }
 
 func newLedger(kind string, duties []string) ledger {
-	return ledger{kind: kind, duties: duties, acks: map[string]int{}, cut: map[string]int{}}
+	return ledger{kind: kind, duties: duties, acks: map[string]int{}, cut: map[string]int{}, found: map[string]int{}}
 }
 
 func (l *ledger) book() *ledger { return l }
@@ -55,20 +54,31 @@ func (l *ledger) add(o *ledger) {
 	for what, n := range o.cut {
 		l.cut[what] += n
 	}
+	for state, n := range o.found {
+		l.found[state] += n
+	}
 }
 
-// idle returns the duties that were never done.
+// idle returns the duties that were never done. To take leases is to find some
+// after a crash.
 func (l *ledger) idle() (never []string) {
 	for _, d := range l.duties {
 		if l.acks[d] == 0 && !slices.Contains(never, d) {
 			never = append(never, d)
 		}
 	}
+	if slices.Contains(l.duties, "acquire") && l.found[leased] == 0 {
+		never = append(never, "leases that outlive a server")
+	}
 	return never
 }
 
 func (l *ledger) String() string {
-	return fmt.Sprintf("%s: acknowledged %d (%s); cut off %d (%s)", l.kind, total(l.acks), tally(l.acks), total(l.cut), tally(l.cut))
+	text := fmt.Sprintf("%s: acknowledged %d (%s); cut off %d (%s)", l.kind, total(l.acks), tally(l.acks), total(l.cut), tally(l.cut))
+	if len(l.found) > 0 {
+		text += fmt.Sprintf("; leases found %d (%s)", total(l.found), tally(l.found))
+	}
+	return text
 }
 
 // byKind adds up what all parties of a kind have done.

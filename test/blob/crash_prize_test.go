@@ -9,7 +9,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
 // boxPrize is a container to win, and what both prizes have.
@@ -23,7 +22,7 @@ func newBoxContest(name string) party {
 	return &contest{prize: &boxPrize{ledger: newLedger("contest for a container", []string{"won"}), name: name}}
 }
 
-func (p *boxPrize) connect(client *service.Client) { p.client = client.NewContainerClient(p.name) }
+func (p *boxPrize) connect(f face) { p.client = f.client.NewContainerClient(p.name) }
 
 func (p *boxPrize) open(ctx context.Context) error {
 	_, err := p.client.Create(ctx, nil)
@@ -68,7 +67,7 @@ func (p *boxPrize) use(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return refuseDelete(ctx, p.client)
+	return refuseOthers(func(id string) error { return deleteBox(ctx, p.client, id) }, azureWords.atBox)
 }
 
 // blobPrize is a blob to win, in a container that is not.

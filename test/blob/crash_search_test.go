@@ -104,7 +104,7 @@ func findEverywhere(ctx context.Context, h *hand[labelled], where string) (strin
 	var names []string
 	o := &service.FilterBlobsOptions{}
 	for {
-		page, err := h.service.FilterBlobs(ctx, where, o)
+		page, err := h.face.client.FilterBlobs(ctx, where, o)
 		if err != nil {
 			return "", err
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
 const (
@@ -49,7 +48,7 @@ func newWorker(name string) party {
 	return w
 }
 
-func (w *worker) connect(client *service.Client) { w.client = client.NewContainerClient(w.name) }
+func (w *worker) connect(f face) { w.client = f.client.NewContainerClient(w.name) }
 
 func (w *worker) open(ctx context.Context) error {
 	_, err := w.client.Create(ctx, nil)
@@ -248,7 +247,7 @@ func planDeleteSnapshot(w *worker, name string, b blob) (blob, act) {
 func (w *worker) lease(name, id string) *lease.BlobClient { return blobLease(w.blob(name), id) }
 
 // blobLease is the SDK's client of a blob's lease.
-func blobLease(client *blockblob.Client, id string) *lease.BlobClient {
+func blobLease[T blockblob.Client | sdk.Client](client *T, id string) *lease.BlobClient {
 	c, err := lease.NewBlobClient(client, &lease.BlobClientOptions{LeaseID: &id})
 	if err != nil {
 		panic(err) // it does nothing that could fail
