@@ -118,7 +118,7 @@ func firstLine(head []byte) (method string, target []byte, next int) {
 		return "", nil, 0
 	}
 	word, target, _ := bytes.Cut(line, []byte{' '})
-	if len(target) == 0 || target[0] != '/' || bytes.HasPrefix(target, []byte("//")) || !isVisible(target) {
+	if len(target) == 0 || target[0] != '/' || bytes.HasPrefix(target, []byte("//")) || !isPlain(target, '!') {
 		return "", nil, 0
 	}
 	return simpleMethods[string(word)], target, end + 1
@@ -126,11 +126,11 @@ func firstLine(head []byte) (method string, target []byte, next int) {
 
 var simpleMethods = map[string]string{"GET": "GET", "HEAD": "HEAD", "PUT": "PUT", "DELETE": "DELETE"}
 
-// isVisible reports whether there is neither a space nor anything that is not
-// ASCII.
-func isVisible(b []byte) bool {
+// isPlain reports whether there is nothing but ASCII from a character on, which
+// is a space or what comes after it.
+func isPlain(b []byte, from byte) bool {
 	for _, c := range b {
-		if c <= ' ' || c > '~' {
+		if c < from || c > '~' {
 			return false
 		}
 	}
@@ -154,21 +154,12 @@ func findFields(head []byte, at int, known map[string]string, fields []found) ([
 			return nil, false
 		}
 		name := known[string(line[:colon])]
-		if name == "" || !isText(line[colon+1:]) {
+		if name == "" || !isPlain(line[colon+1:], ' ') {
 			return nil, false
 		}
 		fields = append(fields, found{name, at + colon + 1, at + n - 1})
 		at += n + 1
 	}
-}
-
-func isText(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // spellings returns the names that the server knows, and those of its own, by
