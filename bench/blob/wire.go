@@ -14,7 +14,7 @@ import (
 // The client's own work is taken from the servers, which share the machine. What
 // the SDK does for a request is part of what is measured; how the request gets on
 // the wire and the answer off it is not, and is done here with as little as
-// possible: net/http's way would take a tenth of the client's time.
+// possible: net/http's way took a twelfth of the client's time.
 
 // writeRequest is r.Write for the requests of the SDK: all of them have a header
 // and either no body or one of known length.
@@ -90,7 +90,8 @@ func (e *exactly) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// peekHead waits for all of the head. It is no longer than the buffer.
+// peekHead waits for all of the head. One that does not fit into the buffer is
+// an error.
 func peekHead(in *bufio.Reader) ([]byte, error) {
 	for n := 1; ; n = in.Buffered() + 1 {
 		if _, err := in.Peek(n); err != nil {

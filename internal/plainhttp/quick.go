@@ -11,7 +11,7 @@ import (
 
 // quick reads the requests of a connection that are as simple as most are, and
 // has one of everything for all of them. http.ReadRequest would read them alike,
-// and takes several times as long: it respells the names, and makes a string for
+// and takes twice as long: it respells the names, and makes a string for
 // every value.
 type quick struct {
 	blank   *http.Request // without anything but the connection's context
