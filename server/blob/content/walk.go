@@ -115,6 +115,11 @@ func (s *Store) numbers(dir string) ([]int64, error) {
 		return nil, disk(err)
 	}
 	defer d.Close()
+	return readNumbers(d)
+}
+
+// readNumbers reads an open directory. One that is removed meanwhile was empty.
+func readNumbers(d *os.File) ([]int64, error) {
 	var numbers []int64
 	for {
 		names, err := d.Readdirnames(perFolder) // a million names would be a hundred megabytes
@@ -124,7 +129,7 @@ func (s *Store) numbers(dir string) ([]int64, error) {
 				numbers = append(numbers, n)
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) {
 			slices.Sort(numbers)
 			return numbers, nil
 		}
