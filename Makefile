@@ -35,6 +35,10 @@ binary: ## build the program into .bin/leasehold
 test: deps ## run the tests with the race detector
 	$(GO) test -race -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
 
+.PHONY: soak
+soak: deps ## run the long forms of the crash, simulation and property tests
+	@GO=$(GO) scripts/soak
+
 .PHONY: cover
 cover: ## run the tests as `make test` does, print coverage, fail below the thresholds
 	@$(MAKE) --no-print-directory test \

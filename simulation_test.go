@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/leasehold/leasehold/internal/soak"
 )
 
 // simulatedTTL makes a day about seventy renewals of each lease, between which
@@ -53,8 +55,8 @@ func TestDayOfRenewals(t *testing.T) {
 		sleep   time.Duration // the longest
 		mayLose bool
 	}{
-		{"short outages", 2000, 24 * time.Hour, time.Minute, time.Minute, false},
-		{"long outages", 500, 24 * time.Hour, 20 * time.Minute, 20 * time.Minute, true},
+		{"short outages", soak.Rounds(300, 2000), 24 * time.Hour, time.Minute, time.Minute, false},
+		{"long outages", soak.Rounds(200, 500), 24 * time.Hour, 20 * time.Minute, 20 * time.Minute, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

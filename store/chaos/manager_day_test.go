@@ -10,19 +10,23 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/store/chaos"
 	"github.com/leasehold/leasehold/store/local"
 )
 
-const (
-	dayLeases  = 1_000
-	dayOverlap = 300 // how many of them both hosts want
-	dayBatch   = 10  // how many of them one worker holds at a time
-	dayTTL     = 2 * time.Hour
-	dayLength  = 24 * time.Hour
+var (
+	dayLeases  = soak.Rounds(200, 1_000)
+	dayOverlap = dayLeases * 3 / 10 // how many of them both hosts want
 )
 
-// A day in the life of 1,000 resources and two hosts with lines that fail in
+const (
+	dayBatch  = 10 // how many of them one worker holds at a time
+	dayTTL    = 2 * time.Hour
+	dayLength = 24 * time.Hour
+)
+
+// A day in the life of many resources and two hosts with lines that fail in
 // every way: no two tenures of one resource overlap, and work gets done.
 func TestADayOfChaos(t *testing.T) {
 	seed := rand.Uint64N(1 << 32)

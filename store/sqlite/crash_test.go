@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/seam"
 )
 
-const crashes = 50
+var crashes = soak.Rounds(10, 50)
 
 // TestCrash kills a process that hammers a store, again and again on the same
 // file, and checks after each death that the file tells exactly what had been

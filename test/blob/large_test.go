@@ -16,16 +16,21 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	sdk "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/leasehold/leasehold/internal/soak"
 )
 
 const (
-	blockSize   = 8 << 20
-	largeBlocks = 128 // a gigabyte
-	largeSize   = blockSize * largeBlocks
-	maxGrowth   = 64 << 20
+	blockSize = 8 << 20
+	maxGrowth = 64 << 20
 )
 
-// TestLarge uploads a gigabyte in blocks and downloads it, takes snapshots of it
+var (
+	largeBlocks = soak.Rounds(32, 128) // a gigabyte
+	largeSize   = int64(blockSize * largeBlocks)
+)
+
+// TestLarge uploads up to a gigabyte in blocks and downloads it, takes snapshots of it
 // and changes a block. The server holds none of it in memory, and no byte of it
 // twice on the disk.
 func TestLarge(t *testing.T) { // alone: it measures

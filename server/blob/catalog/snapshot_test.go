@@ -11,6 +11,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
 
@@ -124,7 +125,7 @@ func TestSnapshotsAtTheSameTime(t *testing.T) {
 	if _, err := h.PutBlob(t.Context(), ref, catalog.New{}, h.Accept(bulk('1')), catalog.Access{}); err != nil {
 		t.Fatal(err)
 	}
-	const callers, each = 250, 20
+	callers, each := 250, soak.Rounds(4, 20)
 	var mu sync.Mutex
 	var all []catalog.Ticks
 	var wg sync.WaitGroup
