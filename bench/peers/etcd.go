@@ -19,6 +19,8 @@ import (
 // a few clients, which is faster for it than one.
 type etcd struct {
 	label    string
+	endpoint string
+	process  *os.Process
 	stop     func()
 	clients  []*clientv3.Client
 	sessions []*concurrency.Session
@@ -28,32 +30,54 @@ type etcd struct {
 const etcdClients = 8
 
 func (e *etcd) name() string { return e.label }
+func (e *etcd) pid() int     { return e.process.Pid }
 
-// worker makes no difference: Lock is one transaction, and waits after it only
-// if somebody else was first.
-func (e *etcd) worker(_ context.Context, name string, _ bool) (locker, error) {
+// worker needs no other way to wait: Lock is one transaction, and waits after it
+// only if somebody else was first.
+func (e *etcd) worker(ctx context.Context, name string, how style) (locker, error) {
+	if how == alone {
+		c, s, err := newSession(ctx, e.endpoint)
+		if err != nil {
+			return nil, err
+		}
+		return etcdMutex{concurrency.NewMutex(s, "/bench/"+name), func() { s.Close(); c.Close() }}, nil
+	}
 	e.next++
 	s := e.sessions[e.next%len(e.sessions)]
-	return etcdMutex{concurrency.NewMutex(s, "/bench/"+name)}, nil
+	return etcdMutex{concurrency.NewMutex(s, "/bench/"+name), func() {}}, nil
 }
 
-type etcdMutex struct{ *concurrency.Mutex }
+type etcdMutex struct {
+	*concurrency.Mutex
+	end func()
+}
 
 func (m etcdMutex) lock(ctx context.Context) error   { return m.Lock(ctx) }
 func (m etcdMutex) unlock(ctx context.Context) error { return m.Unlock(ctx) }
+func (m etcdMutex) close()                           { m.end() }
+
+// newSession makes a client with a connection and a lease of its own.
+func newSession(ctx context.Context, endpoint string) (*clientv3.Client, *concurrency.Session, error) {
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: 10 * time.Second})
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := concurrency.NewSession(c, concurrency.WithTTL(60), concurrency.WithContext(ctx))
+	if err != nil {
+		c.Close()
+		return nil, nil, err
+	}
+	return c, s, nil
+}
 
 func (e *etcd) connect(ctx context.Context, endpoint string) error {
+	e.endpoint = endpoint
 	for range etcdClients {
-		c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: 10 * time.Second})
+		c, s, err := newSession(ctx, endpoint)
 		if err != nil {
 			return err
 		}
-		e.clients = append(e.clients, c)
-		s, err := concurrency.NewSession(c, concurrency.WithTTL(60), concurrency.WithContext(ctx))
-		if err != nil {
-			return err
-		}
-		e.sessions = append(e.sessions, s)
+		e.clients, e.sessions = append(e.clients, c), append(e.sessions, s)
 	}
 	return nil
 }
@@ -79,7 +103,7 @@ func startDebianEtcd(ctx context.Context, dir string) (peer, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start etcd (apt-get install etcd-server): %w", err)
 	}
-	e := &etcd{label: "etcd " + debianVersion(), stop: func() { cmd.Process.Kill(); cmd.Wait() }}
+	e := &etcd{label: "etcd " + debianVersion(), process: cmd.Process, stop: func() { cmd.Process.Kill(); cmd.Wait() }}
 	if err := e.connect(ctx, client); err != nil {
 		e.stop()
 		return nil, err
@@ -110,7 +134,7 @@ func startEmbeddedEtcd(ctx context.Context, dir string) (peer, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	e := &etcd{label: "etcd 3.7 (Go module)", stop: func() { cmd.Process.Kill(); cmd.Wait() }}
+	e := &etcd{label: "etcd 3.7 (Go module)", process: cmd.Process, stop: func() { cmd.Process.Kill(); cmd.Wait() }}
 	if err := e.connect(ctx, client); err != nil {
 		e.stop()
 		return nil, err

@@ -18,8 +18,9 @@ import (
 // server is `leasehold serve` with the durable default, spoken to through the
 // shipped client.
 type server struct {
-	cmd   *exec.Cmd
-	store *remote.Store
+	cmd     *exec.Cmd
+	address string
+	store   *remote.Store
 }
 
 var door = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
@@ -39,7 +40,7 @@ func (b *bench) startLeasehold(ctx context.Context, dir string) (peer, error) {
 		address = door.FindString(lines.Text())
 	}
 	go io.Copy(io.Discard, out)
-	s := &server{cmd: cmd}
+	s := &server{cmd: cmd, address: address}
 	if s.store, err = remote.Open(address, nil); err != nil {
 		s.close()
 		return nil, err
@@ -49,13 +50,16 @@ func (b *bench) startLeasehold(ctx context.Context, dir string) (peer, error) {
 }
 
 func (s *server) name() string { return "leasehold" }
+func (s *server) pid() int     { return s.cmd.Process.Pid }
 
-func (s *server) worker(_ context.Context, name string, contended bool) (locker, error) {
-	l := &lease{store: s.store, name: name, acquire: s.store.Acquire}
-	if contended {
-		l.acquire = s.store.Wait
+func (s *server) worker(_ context.Context, name string, how style) (locker, error) {
+	switch how {
+	case alone:
+		return newCaller(s.address, name), nil
+	case contended:
+		return &lease{store: s.store, name: name, acquire: s.store.Wait}, nil
 	}
-	return l, nil
+	return &lease{store: s.store, name: name, acquire: s.store.Acquire}, nil
 }
 
 func (s *server) close() {
@@ -85,3 +89,5 @@ func (l *lease) unlock(ctx context.Context) error {
 	_, err := l.store.Release(ctx, leasehold.ReleaseRequest{ID: l.held.ID, Resource: l.name})
 	return err
 }
+
+func (l *lease) close() {}

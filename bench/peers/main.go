@@ -42,16 +42,26 @@ type bench struct {
 // peer is one system under test: a real server, spoken to by its own client.
 type peer interface {
 	name() string
+	pid() int
 	// worker returns something that locks and unlocks one name again and again.
-	// If it is contended, somebody else does so too, and it has to wait in line.
-	worker(ctx context.Context, name string, contended bool) (locker, error)
+	worker(ctx context.Context, name string, how style) (locker, error)
 	close()
 }
 
-// locker takes and gives back one name.
+// style is how a worker uses its peer.
+type style int
+
+const (
+	shared    style = iota // workers share the peer's own client
+	contended              // they also share the name, and wait in its queue
+	alone                  // each has a connection of its own and sends each call by itself
+)
+
+// locker locks and unlocks one name.
 type locker interface {
 	lock(ctx context.Context) error
 	unlock(ctx context.Context) error
+	close()
 }
 
 func (b *bench) run(ctx context.Context) error {
@@ -70,14 +80,22 @@ func (b *bench) run(ctx context.Context) error {
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	defer out.Flush()
-	for _, workers := range []int{1, 8, 64} {
-		medians, err := b.alternate(func(p peer, round int) (float64, error) {
-			return b.pairs(ctx, p, workers, round)
-		})
-		if err != nil {
-			return err
+	for _, row := range []struct {
+		how   style
+		title string
+	}{
+		{shared, "%d workers, durable pairs/s"},
+		{alone, "%d workers, each call its own request over its own connection, durable pairs/s"},
+	} {
+		for _, workers := range []int{1, 8, 64} {
+			medians, err := b.alternate(func(p peer, round int) (float64, error) {
+				return b.pairs(ctx, p, workers, round, row.how)
+			})
+			if err != nil {
+				return err
+			}
+			report(out, fmt.Sprintf(row.title, workers), b.peers, medians, slices.Max)
 		}
-		report(out, fmt.Sprintf("%d workers, durable pairs/s", workers), b.peers, medians, slices.Max)
 	}
 	medians, err := b.alternate(func(p peer, round int) (float64, error) { return b.handoff(ctx, p, round) })
 	if err != nil {

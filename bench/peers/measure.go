@@ -1,23 +1,33 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // pairs returns how many lock+unlock pairs a second the workers make, each on
-// a name of its own.
-func (b *bench) pairs(ctx context.Context, p peer, workers, round int) (float64, error) {
+// a name of its own, and says what a call cost the server.
+func (b *bench) pairs(ctx context.Context, p peer, workers, round int, how style) (float64, error) {
 	lockers := make([]locker, workers)
 	for i := range lockers {
 		var err error
-		if lockers[i], err = p.worker(ctx, fmt.Sprintf("pairs-%d-%d-%d", workers, round, i), false); err != nil {
+		if lockers[i], err = p.worker(ctx, fmt.Sprintf("pairs-%d-%d-%d-%d", how, workers, round, i), how); err != nil {
 			return 0, err
 		}
+		defer lockers[i].close()
+	}
+	before, err := cpuTime(p.pid())
+	if err != nil {
+		return 0, err
 	}
 	var done atomic.Int64
 	var failure atomic.Pointer[error]
@@ -38,7 +48,29 @@ func (b *bench) pairs(ctx context.Context, p peer, workers, round int) (float64,
 	if err := failure.Load(); err != nil {
 		return 0, *err
 	}
-	return float64(done.Load()) / time.Since(start).Seconds(), nil
+	took := time.Since(start)
+	after, err := cpuTime(p.pid())
+	if err != nil {
+		return 0, err
+	}
+	calls := 2 * done.Load()
+	fmt.Fprintf(os.Stderr, "  %s: %.1f µs of the server's processor time for a call\n",
+		p.name(), float64((after-before).Microseconds())/float64(max(calls, 1)))
+	return float64(done.Load()) / took.Seconds(), nil
+}
+
+// cpuTime returns the processor time that a process has used, as Linux tells it.
+func cpuTime(pid int) (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The command's name, in brackets, may have spaces.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	const ticks = 100 // a second, on every Linux that Go supports
+	return time.Duration(user+system) * time.Second / ticks, errors.Join(err1, err2)
 }
 
 func pair(ctx context.Context, l locker) error {
@@ -55,7 +87,7 @@ func (b *bench) handoff(ctx context.Context, p peer, round int) (float64, error)
 	var two [2]locker
 	for i := range two {
 		var err error
-		if two[i], err = p.worker(ctx, name, true); err != nil {
+		if two[i], err = p.worker(ctx, name, contended); err != nil {
 			return 0, err
 		}
 	}
