@@ -62,7 +62,10 @@ func (s *Server) locateSource(c *call, u *url.URL) (source, sign.Query, error) {
 	if d.prefix != "" && !strings.HasPrefix(u.EscapedPath(), d.prefix+"/") {
 		d = azure
 	}
-	at, err := s.addressOf(&http.Request{URL: u, Host: u.Host}, d, "")
+	at, rest, err := s.accountOf(&http.Request{URL: u, Host: u.Host}, d)
+	if err == nil {
+		at, err = at.name(rest, "")
+	}
 	switch {
 	case err != nil || !s.own(u, c.r.Host):
 		return source{}, nil, unverified(http.StatusBadRequest, "This server copies only its own blobs: x-ms-copy-source must begin as its own addresses do.")

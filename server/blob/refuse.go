@@ -76,6 +76,9 @@ func (c *call) faultOf(err error) *fault.Error {
 		}
 		return f
 	case errors.As(err, &f):
+		if f.Code == fault.ContainerNotFound && c.lone {
+			return f.With("%.40q by itself is a blob of the container $root, which does not exist. For a container add restype=container.", c.ref.Blob)
+		}
 		return f
 	case errors.Is(err, leasehold.ErrUnavailable):
 		return fault.New(fault.ServerBusy)
