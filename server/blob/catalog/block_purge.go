@@ -24,8 +24,7 @@ const (
 )
 
 // purgeStaged deletes uncommitted blocks whose time has come, and with them blobs
-// that have nothing else. A lease does not keep them: nobody can hold one on a
-// blob that was never committed.
+// that have nothing else. A lease does not keep them: it guards against requests.
 func (c *Catalog) purgeStaged(ctx context.Context) error {
 	for {
 		old := int64(TicksOf(time.Now().Add(-stagedTTL)))

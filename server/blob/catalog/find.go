@@ -122,8 +122,7 @@ func (s *search) row(r seam.Columns) error {
 		return fmt.Errorf("find by tags: %w", err)
 	}
 	if s.query.where.Match(i.Tags) {
-		named := s.query.where.keys()
-		maps.DeleteFunc(i.Tags, func(key, _ string) bool { return !named[key] })
+		maps.DeleteFunc(i.Tags, func(key, _ string) bool { return !s.query.where.names(key) })
 		s.page.Blobs = append(s.page.Blobs, i)
 	}
 	return nil

@@ -38,7 +38,7 @@ var table = map[string]entry{
 	InvalidOperation:                     {bad, "Invalid operation against a blob snapshot.", ""},
 	InvalidQueryParameterValue:           {bad, "Value for one of the query parameters specified in the request URI is invalid.", ""},
 	InvalidRange:                         {unsatisfiable, "The range specified is invalid for the current size of the resource.", ""},
-	InvalidResourceName:                  {bad, "The specifed resource name contains invalid characters.", ""},
+	InvalidResourceName:                  {bad, "The specifed resource name contains invalid characters.", ""}, // Azure's spelling
 	InvalidUri:                           {bad, "The requested URI does not represent any resource on the server.", ""},
 	InvalidXmlDocument:                   {bad, "XML specified is not syntactically valid.", ""},
 	InvalidXmlNodeValue:                  {bad, "The value for one of the XML nodes is not in the correct format.", ""},
