@@ -57,10 +57,21 @@ func blobRefusal(answer *http.Response, body []byte) error {
 		return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Op: "blob", Store: "remote",
 			Cause: fmt.Errorf("something answered %s that is no Azure Blob door; does the server have one?", answer.Status)}
 	}
-	message, _, _ := strings.Cut(e.Message, "\n")
 	code := exitConflict
 	if answer.StatusCode == http.StatusNotFound {
 		code = exitNotFound
 	}
-	return &exitError{code, e.Code + ": " + message}
+	return &exitError{code, e.Code + ": " + plainMessage(e.Message)}
+}
+
+// plainMessage is a message of the Azure Blob door in one line, without the id
+// and the time of the request.
+func plainMessage(message string) string {
+	var kept []string
+	for line := range strings.SplitSeq(message, "\n") {
+		if !strings.HasPrefix(line, "RequestId:") && !strings.HasPrefix(line, "Time:") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, " ")
 }

@@ -111,7 +111,7 @@ func checkPolicy(p catalog.Policy) error {
 	_, expiry := policyTime(p.Expiry)
 	switch {
 	case p.ID == "" || utf8.RuneCountInString(p.ID) > maxPolicyID:
-		return bad("its Id must have 1 to 64 characters")
+		return fault.New(fault.InvalidXmlDocument).With("The Id of a stored access policy must have 1 to %d characters.", maxPolicyID)
 	case start != nil || expiry != nil:
 		return bad("Start and Expiry must be times, as in 2006-01-02T15:04:05Z")
 	case strings.Trim(p.Permissions, "racwdxyltmeopfi") != "":

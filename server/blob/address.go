@@ -21,34 +21,41 @@ type address struct {
 	catalog.Ref
 	level     level
 	secondary bool
+	lone      bool // a lone name, taken for a blob of the root container
 }
 
-// addressOf reads the address from the path as it was sent. Nothing is cleaned:
-// "a//b" and "a/../b" are names of blobs like any other, and an escaped slash is
-// a slash of the blob's name.
-func (s *Server) addressOf(r *http.Request, d *dialect, restype string) (address, error) {
+// accountOf reads the account from the host or from the path as it was sent, and
+// returns what is behind it. Nothing is cleaned: "a//b" and "a/../b" are names of
+// blobs like any other, and an escaped slash is a slash of the blob's name.
+func (s *Server) accountOf(r *http.Request, d *dialect) (a address, rest string, _ error) {
 	path := sign.AsSent(r)
 	if d.prefix != "" {
 		var below bool
 		if path, below = strings.CutPrefix(path, d.prefix); !below {
-			return address{}, fault.New(fault.InvalidUri)
+			return a, "", fault.New(fault.InvalidUri)
 		}
 	}
 	path, rooted := strings.CutPrefix(path, "/")
 	if !rooted {
-		return address{}, fault.New(fault.InvalidUri)
+		return a, "", fault.New(fault.InvalidUri)
 	}
 	name := firstLabel(r.Host)
 	if _, known := s.accounts.Lookup(name); !known || d.prefix != "" {
 		name, path, _ = strings.Cut(path, "/")
 	}
 	account, known := s.accounts.Lookup(name)
-	if !known {
-		return address{}, fault.New(fault.ResourceNotFound).With("This server has no account of that name.")
+	switch {
+	case known:
+		a.Account = account.Name
+	case d.anyAccount:
+		if a.Account, known = sign.CouldBe(name); !known {
+			return a, "", fault.New(fault.ResourceNotFound).With("%.40q is no name of an account: it has 3 to 24 characters, lower-case letters and digits.", name)
+		}
+	default:
+		return a, "", fault.New(fault.ResourceNotFound).With("This server has no account of that name.")
 	}
-	a := address{secondary: name != account.Name}
-	a.Account = account.Name
-	return a.name(path, restype)
+	a.secondary = name != a.Account
+	return a, path, nil
 }
 
 // name reads what is behind the account.
@@ -68,7 +75,7 @@ func (a address) name(path, restype string) (address, error) {
 	case !hasBlob && restype == "" && a.Container != rootContainer:
 		// A lone name is a blob of the root container, unless the request says
 		// that it is about a container.
-		a.Container, a.Blob = rootContainer, a.Container
+		a.Container, a.Blob, a.lone = rootContainer, a.Container, true
 	case a.Blob == "" && hasBlob && restype == "":
 		return a, fault.New(fault.InvalidUri).With("The blob has no name.")
 	}

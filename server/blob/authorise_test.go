@@ -175,7 +175,7 @@ func TestContainerSAS(t *testing.T) {
 	check("list", "GET", "/box?restype=container&comp=list", list, "200")
 	check("list another container", "GET", "/other?restype=container&comp=list", list, "403 AuthenticationFailed")
 	check("list without l", "GET", "/box?restype=container&comp=list", read, "403 AuthorizationPermissionMismatch")
-	check("list containers", "GET", "?comp=list", list, "403 AuthorizationFailure")
+	check("list containers", "GET", "?comp=list", list, "403 AuthenticationFailed")
 	check("properties", "GET", "/box?restype=container", read, "403 AuthorizationFailure")
 	check("delete the container", "DELETE", "/box?restype=container", read, "403 AuthorizationFailure")
 	check("break with d", "PUT", "/box?restype=container&comp=lease", read, "409 LeaseNotPresentWithLeaseOperation")

@@ -47,10 +47,11 @@ func (c *call) newProperties() (p newProperties, err error) {
 		return p, err
 	}
 	h := p.headers
+	p.headers.Untyped = h.ContentType == ""
 	p.some = h.ContentType+h.ContentEncoding+h.ContentLanguage+h.ContentDisposition+h.CacheControl != "" || h.ContentMD5 != nil
 	var r headerReader
 	p.size = r.number(c.r.Header, "X-Ms-Blob-Content-Length")
-	p.number = r.number(c.r.Header, "X-Ms-Blob-Sequence-Number")
+	p.number = r.sequence(c.r.Header, "X-Ms-Blob-Sequence-Number")
 	if r.err != nil {
 		return p, r.err
 	}

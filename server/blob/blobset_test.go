@@ -22,17 +22,17 @@ func TestSetHeaders(t *testing.T) {
 		t.Errorf("ETags %s, %s, %s: want a new one", etag, value(set.ETag), value(p.ETag))
 	}
 	got := []string{value(p.ContentType), value(p.CacheControl), value(p.ContentLanguage), string(p.ContentMD5), value(p.Metadata["K"])}
-	wantSame(t, "headers", got, []string{"application/octet-stream", "", "de", string(md5Of("anything")), "v"})
+	wantSame(t, "headers", got, []string{"", "", "de", string(md5Of("anything")), "v"})
 
 	if _, err := d.blob("b").SetHTTPHeaders(t.Context(), blob.HTTPHeaders{}, nil); err != nil {
 		t.Fatalf("SetHTTPHeaders = %v", err)
 	}
-	if p := d.properties(d.blob("b")); p.ContentLanguage != nil || p.ContentMD5 != nil {
+	if p := d.properties(d.blob("b")); p.ContentLanguage != nil || p.ContentMD5 != nil || p.ContentType != nil {
 		t.Errorf("after all are cleared: %+v", p)
 	}
 	// The headers of this request are not the blob's.
 	wantReply(t, "plain headers", d.signed("PUT", d.path("b")+"?comp=properties", "", "Content-Type", "text/x", "Content-Language", "fr"), 200, "")
-	if p := d.properties(d.blob("b")); p.ContentLanguage != nil || value(p.ContentType) != "application/octet-stream" {
+	if p := d.properties(d.blob("b")); p.ContentLanguage != nil || p.ContentType != nil {
 		t.Errorf("plain headers became the blob's: %+v", p)
 	}
 	for name, r := range map[string]reply{

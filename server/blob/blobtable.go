@@ -20,7 +20,7 @@ var blobOperations = []operation{
 		Need: toCreate, Handle: (*Server).putAppend},
 	{Name: "Put Page Blob", Level: atBlob, Method: "PUT", Header: "x-ms-blob-type", Value: "PageBlob", Write: true,
 		Need: toCreate, Handle: (*Server).putPage},
-	{Name: "Copy Blob", Level: atBlob, Method: "PUT", Header: "x-ms-copy-source", Write: true,
+	{Name: "Copy Blob", Level: atBlob, Method: "PUT", Header: "x-ms-copy-source", Write: true, KeyOpensSource: true,
 		Need: toCreate, Handle: (*Server).copyBlob},
 	{Name: "Abort Copy Blob", Level: atBlob, Method: "PUT", Comp: "copy", Header: "x-ms-copy-action", Value: "abort", Write: true,
 		Need: toWrite, Handle: (*Server).abortCopy},

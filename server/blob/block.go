@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/server/blob/content"
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
 
@@ -49,7 +50,8 @@ func (s *Server) commitBlocks(c *call) error {
 		return err
 	}
 	var list blockList
-	if err := c.readSummed(&list, maxBlockList); err != nil {
+	body, err := c.readSummed(&list, maxBlockList)
+	if err != nil {
 		return err
 	}
 	told := c.createOnly(&access)
@@ -57,24 +59,27 @@ func (s *Server) commitBlocks(c *call) error {
 	if err != nil {
 		return told(err)
 	}
+	h := c.header() // the checksums are those of the list, not of the blob
+	h.Set("X-Ms-Content-Crc64", crcText(content.UpdateCRC(0, body)))
+	setSome(h, "Content-Md5", c.r.Header.Get("Content-MD5"))
 	return c.written(made)
 }
 
 // readSummed reads a document and compares it with the checksum that came along:
-// a list that was damaged on its way makes another blob.
-func (c *call) readSummed(document any, limit int64) error {
+// a list that was damaged on its way makes another blob. It returns the body.
+func (c *call) readSummed(document any, limit int64) ([]byte, error) {
 	k, err := c.sums()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body, err := c.readAll(limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := k.matchBytes(body); err != nil {
-		return err
+		return nil, err
 	}
-	return parseXML(body, document)
+	return body, parseXML(body, document)
 }
 
 // listBlocks tells which blocks a blob has.

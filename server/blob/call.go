@@ -17,7 +17,9 @@ type call struct {
 	op        *operation // nil: not found yet
 	ref       catalog.Ref
 	level     level
+	restype   string // from the query, or what the dialect takes for it
 	secondary bool
+	lone      bool // its address is a lone name
 	query     sign.Query
 	id        string // the request's
 	began     time.Time

@@ -52,6 +52,7 @@ func TestConditions(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.upload("source", "source", nil)
+	grant := "?" + blobSAS(t, "box", "source", "r")
 	const past, future = "Wed, 01 Jan 2020 00:00:00 GMT", "Fri, 01 Jan 2100 00:00:00 GMT"
 	const failed = "412 ConditionNotMet"
 	for n, request := range conditionedRequests {
@@ -82,6 +83,11 @@ func TestConditions(t *testing.T) {
 			name := fmt.Sprintf("b%d-%d", n, i)
 			before := d.tagged(name, request.kind)
 			headers := append([]string{tt.header, strings.ReplaceAll(tt.value, "ETAG", before.ETag())}, request.headers...)
+			for i := 0; i+1 < len(headers); i += 2 {
+				if headers[i] == "x-ms-copy-source" {
+					headers[i+1] += grant
+				}
+			}
 			r := d.signed(request.method, d.path(name)+"?"+request.query, request.body, headers...)
 			got := ""
 			if r.status >= 300 {

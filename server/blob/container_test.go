@@ -91,8 +91,8 @@ func TestContainerACL(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		one("a", "", "r") + one("a", "", "r"):   "InvalidXmlDocument",
-		one("", "", "r"):                        "InvalidXmlNodeValue",
-		one(strings.Repeat("x", 65), "", "r"):   "InvalidXmlNodeValue",
+		one("", "", "r"):                        "InvalidXmlDocument",
+		one(strings.Repeat("x", 65), "", "r"):   "InvalidXmlDocument",
 		one("a", "soon", "r"):                   "InvalidXmlNodeValue",
 		one("a", "2026-01-02T03:04Z", "r"):      "",
 		one("a", "", "R!"):                      "InvalidXmlNodeValue",

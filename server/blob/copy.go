@@ -2,7 +2,9 @@ package blob
 
 import (
 	"net/http"
+	"strings"
 
+	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
@@ -16,7 +18,9 @@ func (s *Server) copyBlob(c *call) error {
 	}
 	r.KeepHeaders = true
 	r.FromURL = c.r.Header.Get("x-ms-requires-sync") == "true"
-	r.Seal = c.r.Header.Get("x-ms-seal-blob") == "true"
+	if r.Seal, err = c.sealing(); err != nil {
+		return err
+	}
 	made, err := s.copy(c, r)
 	if err != nil {
 		return err
@@ -29,6 +33,21 @@ func (s *Server) copyBlob(c *call) error {
 		setMD5(h, "Content-Md5", made)
 	}
 	return c.answer(http.StatusAccepted)
+}
+
+// sealing reads whether the copy of an append blob is sealed; nil: as its source
+// is.
+func (c *call) sealing() (*bool, error) {
+	const name = "x-ms-seal-blob"
+	text := c.r.Header.Get(name)
+	if text == "" {
+		return nil, nil
+	}
+	seal := strings.EqualFold(text, "true")
+	if !seal && !strings.EqualFold(text, "false") {
+		return nil, badHeader(name, "it must be true or false")
+	}
+	return &seal, nil
 }
 
 // putFromURL makes a block blob of another blob's content, with headers of its
@@ -117,5 +136,13 @@ func (s *Server) abortCopy(c *call) error {
 	if err != nil {
 		return err
 	}
-	return s.catalog.AbortCopy(c.r.Context(), c.ref, c.query.Get("copyid"), access)
+	const name = "copyid"
+	id := c.query.Get(name)
+	if id == "" {
+		return fault.New(fault.MissingRequiredQueryParameter).With("The query parameter %s is missing.", name)
+	}
+	if _, err := leasehold.ParseID(id); err != nil {
+		return badQuery(name, "it is no GUID")
+	}
+	return s.catalog.AbortCopy(c.r.Context(), c.ref, access)
 }

@@ -94,7 +94,7 @@ func TestCopyKinds(t *testing.T) {
 
 	_, err = d.blob("page").StartCopyFromURL(t.Context(), d.blob("block").URL(), nil)
 	wantCode(t, "a block blob onto a page blob", err, "InvalidBlobType")
-	_, err = d.block("flat").UploadBlobFromURL(t.Context(), d.blob("page").URL(), nil)
+	_, err = d.block("flat").UploadBlobFromURL(t.Context(), d.readable("page"), nil)
 	wantCode(t, "Put Blob From URL of a page blob", err, "")
 	d.wantContent(d.blob("flat"), pages("\x00", 1)+pages("a", 1))
 	if kind := value(d.properties(d.blob("flat")).BlobType); kind != blob.BlobTypeBlockBlob {
@@ -107,7 +107,7 @@ func TestPutBlobFromURL(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.upload("from", "content", &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: to.Ptr("a/b"), BlobContentLanguage: to.Ptr("de")}, Metadata: texts(map[string]string{"k": "v"})})
-	from := d.blob("from").URL()
+	from := d.readable("from")
 	r, err := d.block("to").UploadBlobFromURL(t.Context(), from, &blockblob.UploadBlobFromURLOptions{
 		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: to.Ptr("c/d")}, SourceContentMD5: md5Of("content"), Tier: to.Ptr(blob.AccessTierCool),
 	})

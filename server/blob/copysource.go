@@ -62,7 +62,10 @@ func (s *Server) locateSource(c *call, u *url.URL) (source, sign.Query, error) {
 	if d.prefix != "" && !strings.HasPrefix(u.EscapedPath(), d.prefix+"/") {
 		d = azure
 	}
-	at, err := s.addressOf(&http.Request{URL: u, Host: u.Host}, d, "")
+	at, rest, err := s.accountOf(&http.Request{URL: u, Host: u.Host}, d)
+	if err == nil {
+		at, err = at.name(rest, "")
+	}
 	switch {
 	case err != nil || !s.own(u, c.r.Host):
 		return source{}, nil, unverified(http.StatusBadRequest, "This server copies only its own blobs: x-ms-copy-source must begin as its own addresses do.")
@@ -95,8 +98,8 @@ func (s *Server) own(u *url.URL, host string) bool {
 }
 
 // mayRead reports whether the caller may read the source, and its tags if the
-// request is about them: by a signature in its address, by the key of the same
-// account, because it is public, or by the main port's word.
+// request is about them: by a signature in its address, because it is public, by
+// the main port's word, or, for Copy Blob alone, by the key of the same account.
 func (s *Server) mayRead(c *call, from catalog.Ref, query sign.Query) error {
 	if c.dialect.open {
 		if !auth.From(c.r.Context()).Has(auth.RoleReader) {
@@ -110,17 +113,27 @@ func (s *Server) mayRead(c *call, from catalog.Ref, query sign.Query) error {
 	switch {
 	case err == nil && has:
 		err = s.allowSAS(reader, account, sas)
-	case err == nil && from.Account == c.ref.Account && c.byKey():
+	case err == nil && c.op.KeyOpensSource && from.Account == c.ref.Account && c.byKey():
 		return nil
 	case err == nil:
-		err = s.allowAnybody(reader)
+		err = s.allowAnybodySource(reader)
 	}
 	if err == nil && c.asksSourceTags() {
 		err = reader.mayTag("Reading the source's tags")
 	}
 	var f *fault.Error
 	if errors.As(err, &f) {
-		return unverified(f.Status, f.Message)
+		return unreadable(f)
+	}
+	return err
+}
+
+// allowAnybodySource is allowAnybody, but says what a source without a signature
+// lacks.
+func (s *Server) allowAnybodySource(reader *call) error {
+	err := s.allowAnybody(reader)
+	if isFault(err, fault.ResourceNotFound) {
+		return fault.New(fault.NoAuthenticationInformation).With("The source is not public, so its address needs a shared access signature: the request's own signature does not open it.")
 	}
 	return err
 }
@@ -137,8 +150,15 @@ var readSource = &operation{Need: sign.Need{Permissions: "r", ResourceType: reso
 // that header is judged by it alone.
 func (c *call) byKey() bool { return c.r.Header.Get("Authorization") != "" }
 
-// unverified is how the refusal of a source is told, with the status that
-// reading it would have been answered with.
+// unreadable is how the refusal of a source is told, in the words that reading it
+// would have been answered with.
+func unreadable(f *fault.Error) error {
+	told := *f
+	told.Code, told.Header = fault.CannotVerifyCopySource, nil
+	return &told
+}
+
+// unverified is how a source is refused that was not even looked up.
 func unverified(status int, why string) error {
 	f := fault.New(fault.CannotVerifyCopySource).With("%s", why)
 	f.Status = status

@@ -95,18 +95,18 @@ func TestSourceAuthorisation(t *testing.T) {
 		by           func(path string, headers []string) reply
 		want         string
 	}{
-		{"the account's own key", private, sameKey, ""},
-		{"the account's own key, a snapshot", private + "?snapshot=" + snapshot, sameKey, ""},
-		{"another account's key", private, otherKey, "404 CannotVerifyCopySource"},
-		{"another account's key, a snapshot", private + "?snapshot=" + snapshot, otherKey, "404 CannotVerifyCopySource"},
-		{"another account's key, nothing there", testHost + d.path("none"), otherKey, "404 CannotVerifyCopySource"},
+		{"the account's own key and a grant", private + "?" + grant, sameKey, ""},
+		{"the account's own key and a grant, a snapshot", private + "?snapshot=" + snapshot + "&" + grant, sameKey, ""},
+		{"another account's key", private, otherKey, "401 CannotVerifyCopySource"},
+		{"another account's key, a snapshot", private + "?snapshot=" + snapshot, otherKey, "401 CannotVerifyCopySource"},
+		{"another account's key, nothing there", testHost + d.path("none"), otherKey, "401 CannotVerifyCopySource"},
 		{"another account's key and a grant", private + "?" + grant, otherKey, ""},
 		{"another account's key and an old grant", private + "?" + old.Encode(), otherKey, "403 CannotVerifyCopySource"},
 		{"another account's key and a grant to write", private + "?" + blobSAS(t, "box", "private", "w"), otherKey, "403 CannotVerifyCopySource"},
 		{"another account's key and another blob's grant", private + "?" + blobSAS(t, "box", "other", "r"), otherKey, "403 CannotVerifyCopySource"},
 		{"another account's key and a changed grant", private + "?" + strings.Replace(grant, "sp=r", "sp=rw", 1), otherKey, "403 CannotVerifyCopySource"},
 		{"another account's key, public", testHost + "/" + testAccount + "/open/public", otherKey, ""},
-		{"a grant for the destination only", private, bySAS, "404 CannotVerifyCopySource"},
+		{"a grant for the destination only", private, bySAS, "401 CannotVerifyCopySource"},
 		{"a grant for both", private + "?" + grant, bySAS, ""},
 	}
 	for _, tt := range tests {
@@ -121,6 +121,18 @@ func TestSourceAuthorisation(t *testing.T) {
 			}
 			if strings.Contains(r.body, "sig=") {
 				t.Errorf("%s by %s repeats the signature", o.name, tt.name)
+			}
+		}
+	}
+	for _, o := range copies {
+		want := "401 CannotVerifyCopySource"
+		if strings.HasPrefix(o.name, "Copy Blob") {
+			want = "202"
+		}
+		for _, source := range []string{private, private + "?snapshot=" + snapshot} {
+			r := sameKey(o.path, append([]string{"x-ms-copy-source", source}, o.headers...))
+			if got := strings.TrimSpace(statusAndCode(r)); got != want {
+				t.Errorf("%s by the account's own key alone = %s, want %s", o.name, got, want)
 			}
 		}
 	}

@@ -109,16 +109,20 @@ func (r corsRule) allowsHeaders(asked string) bool {
 	return true
 }
 
-// allow tells the browser that this origin is let in.
+// allow tells the browser that this origin is let in. Where any origin is, the
+// answer is the same for all, and caches may know.
 func (r corsRule) allow(h http.Header, origin string) {
-	h.Add("Vary", "Origin")
 	if slices.Contains(entries(r.AllowedOrigins), "*") {
 		h.Set("Access-Control-Allow-Origin", "*")
 		return
 	}
+	varyByOrigin(h)
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Set("Access-Control-Allow-Credentials", "true")
 }
+
+// varyByOrigin tells caches that another origin may get another answer.
+func varyByOrigin(h http.Header) { h.Add("Vary", "Origin") }
 
 // preflight answers a browser that asks whether it may send a request.
 func (s *Server) preflight(c *call) error {
@@ -136,6 +140,7 @@ func (s *Server) preflight(c *call) error {
 	rule := p.CORS.matching(origin, method)
 	asked := c.r.Header.Get("Access-Control-Request-Headers")
 	if rule == nil || !rule.allowsHeaders(asked) {
+		varyByOrigin(c.header())
 		return fault.New(fault.CorsPreflightFailure)
 	}
 	h := c.header()
@@ -157,9 +162,12 @@ func (s *Server) setCORS(c *call) error {
 	if err != nil {
 		return err
 	}
-	if rule := p.CORS.matching(origin, c.r.Method); rule != nil {
-		rule.allow(c.header(), origin)
-		setSome(c.header(), "Access-Control-Expose-Headers", rule.ExposedHeaders)
+	rule := p.CORS.matching(origin, c.r.Method)
+	if rule == nil {
+		varyByOrigin(c.header())
+		return nil
 	}
+	rule.allow(c.header(), origin)
+	setSome(c.header(), "Access-Control-Expose-Headers", rule.ExposedHeaders)
 	return nil
 }

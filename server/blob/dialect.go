@@ -1,8 +1,12 @@
 package blob
 
 import (
+	"net/http"
+	"strings"
+
 	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/fault"
+	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
 // dialect is what one face of the door does differently from the other.
@@ -26,6 +30,14 @@ type dialect struct {
 
 	// baseFirst: lists have a blob before its snapshots, not after them.
 	baseFirst bool
+
+	// anyAccount: whatever can be the name of an account is one. Azure's face
+	// has those alone that can sign.
+	anyAccount bool
+
+	// short: a lease of a lone name is a container's, also without restype, and
+	// Put Blob without x-ms-blob-type makes a block blob.
+	short bool
 }
 
 // azure is Azure's face.
@@ -34,7 +46,26 @@ var azure = &dialect{leaseCode: azureLeaseCode}
 // localZure is the face on the main port.
 var localZure = &dialect{
 	prefix: dialectPrefix, open: true, leaseCode: localZureLeaseCode,
-	finalEnds: true, orphans: true, baseFirst: true,
+	finalEnds: true, orphans: true, baseFirst: true, anyAccount: true, short: true,
+}
+
+// restype returns what kind of resource the query says that the path behind the
+// account names; empty: a blob.
+func (d *dialect) restype(query sign.Query, path string) string {
+	said := query.Get("restype")
+	if said == "" && d.short && strings.EqualFold(query.Get("comp"), "lease") && !strings.Contains(path, "/") {
+		return "container"
+	}
+	return said
+}
+
+// complete adds to a located request what a short form leaves out.
+func (d *dialect) complete(c *call) {
+	h := c.r.Header
+	if d.short && c.level == atBlob && c.r.Method == http.MethodPut && c.restype == "" && c.query.Get("comp") == "" &&
+		first(h, "X-Ms-Blob-Type") == "" && first(h, "X-Ms-Copy-Source") == "" {
+		h.Set("X-Ms-Blob-Type", catalog.Block.String())
+	}
 }
 
 // localZureLeaseCode names a refusal by a lease as LocalZure does: LeaseNotFound

@@ -81,3 +81,64 @@ func TestDialectSnapshotIDs(t *testing.T) {
 	}
 	t.Error("of a thousand ids none ends in zero")
 }
+
+// TestDialectShortForms: the calls of LocalZure's own documents, as they stand
+// there.
+func TestDialectShortForms(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	const box = "/blob/anyaccount/box"
+	acquire := []string{"x-ms-lease-action", "acquire", "x-ms-lease-duration", "-1", "x-ms-proposed-lease-id", cast["A"]}
+	wantReply(t, "a container of any account", d.send("PUT", box+"?restype=container", ""), 201, "")
+	wantReply(t, "Put Blob without a type", d.send("PUT", box+"/b", "text", "Content-Type", "text/plain"), 201, "")
+	got := d.send("GET", box+"/b", "")
+	if h := got.header; got.body != "text" || h.Get("X-Ms-Blob-Type") != "BlockBlob" || h.Get("Content-Type") != "text/plain" {
+		t.Errorf("GET = %d %q, %v", got.status, got.body, h)
+	}
+	wantReply(t, "the container's lease without restype", d.send("PUT", box+"?comp=lease", "", acquire...), 201, "")
+	wantReply(t, "deleting the container without its lease", d.send("DELETE", box+"?restype=container", ""), 412, "LeaseIdMissing")
+	if h := d.send("GET", box+"?restype=container", "").header; h.Get("X-Ms-Lease-State") != "leased" {
+		t.Errorf("the container's lease state is %q, want leased", h.Get("X-Ms-Lease-State"))
+	}
+	if h := d.send("HEAD", box+"/b", "").header; h.Get("X-Ms-Lease-State") != "available" {
+		t.Errorf("the blob's lease state is %q, want available", h.Get("X-Ms-Lease-State"))
+	}
+	wantReply(t, "breaking it", d.send("PUT", box+"?comp=lease", "", "x-ms-lease-action", "break", "x-ms-lease-break-period", "0"), 202, "")
+
+	id := d.send("PUT", box+"/b?comp=snapshot", "").header.Get("X-Ms-Snapshot")
+	for _, method := range []string{"GET", "HEAD"} {
+		if got := d.send(method, box+"/b?snapshot="+id, "").header.Get("X-Ms-Snapshot"); got != id || id == "" {
+			t.Errorf("%s of the snapshot %q has x-ms-snapshot %q", method, id, got)
+		}
+	}
+
+	wantReply(t, "another type", d.send("PUT", box+"/a", "", "x-ms-blob-type", "AppendBlob"), 201, "")
+	wantReply(t, "what is no type", d.send("PUT", box+"/c", "", "x-ms-blob-type", "Blob"), 400, "InvalidHeaderValue")
+	wantReply(t, "no copy without a type", d.send("PUT", box+"/d", "", "x-ms-copy-source", testHost+box+"/b"), 202, "")
+	lost := d.send("PUT", "/blob/anyaccount/container", "")
+	wantReply(t, "a container without restype", lost, 404, "ContainerNotFound")
+	if !strings.Contains(lost.body, "restype=container") {
+		t.Errorf("the refusal does not say what is missing: %s", lost.body)
+	}
+	wantReply(t, "what is no account", d.send("GET", "/blob/No-Account?comp=list", ""), 404, "ResourceNotFound")
+
+	wantReply(t, "Azure's face: no type", d.signed("PUT", "/"+testAccount+"/box/b", "x"), 400, "MissingRequiredHeader")
+	wantReply(t, "Azure's face: no restype", d.signed("PUT", "/"+testAccount+"/box?comp=lease", "", acquire...), 404, "ContainerNotFound")
+	wantReply(t, "Azure's face: any account", d.signed("GET", "/anyaccount?comp=list", ""), 404, "ResourceNotFound")
+}
+
+// TestDialectRoot: a blob in the root container is leased by its full name.
+func TestDialectRoot(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	d.ensure("$root")
+	const root = "/blob/" + testAccount
+	wantReply(t, "Put Blob of a lone name", d.send("PUT", root+"/b", "x"), 201, "")
+	lease := func(path string) reply {
+		return d.send("PUT", root+path+"?comp=lease", "", "x-ms-lease-action", "acquire", "x-ms-lease-duration", "-1")
+	}
+	wantReply(t, "its lease", lease("/$root/b"), 201, "")
+	wantReply(t, "again", lease("/$root/b"), 409, "LeaseAlreadyPresent")
+	wantReply(t, "the container's own", lease("/$root"), 201, "")
+	wantReply(t, "a container of that name", lease("/bbb"), 404, "ContainerNotFound")
+}

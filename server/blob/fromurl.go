@@ -107,7 +107,7 @@ func sourceFault(err error) error {
 	case isFault(err, fault.ConditionNotMet):
 		return fault.New(fault.SourceConditionNotMet)
 	case errors.As(err, &f):
-		return unverified(f.Status, f.Message)
+		return unreadable(f)
 	}
 	return err
 }

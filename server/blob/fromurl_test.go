@@ -52,7 +52,7 @@ func TestSourceConditions(t *testing.T) {
 			{"x-ms-source-if-match", "", ""},
 			{"x-ms-source-if-modified-since", "then", "400 InvalidHeaderValue"},
 		} {
-			r := d.signed("PUT", d.path(o.path), "", append([]string{"x-ms-copy-source", d.blob("from").URL(), tt.header, tt.value}, o.headers...)...)
+			r := d.signed("PUT", d.path(o.path), "", append([]string{"x-ms-copy-source", d.readable("from"), tt.header, tt.value}, o.headers...)...)
 			got := ""
 			if r.status >= 300 {
 				got = statusAndCode(r)
@@ -70,7 +70,7 @@ func TestFromURLRanges(t *testing.T) {
 	d := newDesk(t)
 	content := pages("a", 1) + pages("b", 1) + pages("c", 1)
 	d.upload("from", content, nil)
-	from := d.blob("from").URL()
+	from := d.readable("from")
 	middle := blob.HTTPRange{Offset: 512, Count: 512}
 
 	r, err := d.block("block").StageBlockFromURL(t.Context(), blockID(1), from, &blockblob.StageBlockFromURLOptions{
@@ -103,7 +103,7 @@ func TestFromURLRanges(t *testing.T) {
 
 	id := d.snapshot("from")
 	d.upload("from", "another", nil)
-	_, err = d.appendBlob("append").AppendBlockFromURL(t.Context(), d.at("from", id).URL(), nil)
+	_, err = d.appendBlob("append").AppendBlockFromURL(t.Context(), from+"&snapshot="+id, nil)
 	wantCode(t, "AppendBlockFromURL of a snapshot", err, "")
 	d.wantContent(d.blob("append"), content+content+content)
 
@@ -120,7 +120,7 @@ func TestFromURLRanges(t *testing.T) {
 		wantReply(t, name, r, tt.status, tt.code)
 	}
 	d.upload("empty", "", nil)
-	_, err = d.block("block").StageBlockFromURL(t.Context(), blockID(9), d.blob("empty").URL(), nil)
+	_, err = d.block("block").StageBlockFromURL(t.Context(), blockID(9), d.readable("empty"), nil)
 	wantCode(t, "a block of nothing", err, "InvalidHeaderValue")
 	wantReply(t, "with a body", d.signed("PUT", d.path("block")+"?comp=block&blockid="+blockID(9), "x", "x-ms-copy-source", from), 400, "InvalidHeaderValue")
 	d.wantContent(d.blob("block"), pages("c", 1)+pages("b", 1))

@@ -61,10 +61,17 @@ func (s *Server) getBlob(c *call) error {
 
 // readable refuses what is in the archive.
 func readable(i *catalog.Item) error {
-	if i.Tier == "Archive" {
-		return fault.New(fault.BlobArchived)
+	switch {
+	case i.Tier != "Archive":
+		return nil
+	case i.IsSnapshot():
+		return archivedSnapshot()
 	}
-	return nil
+	return fault.New(fault.BlobArchived)
+}
+
+func archivedSnapshot() error {
+	return fault.New(fault.BlobArchived).With("A snapshot does not come back from the archive: copy it to a blob, with another x-ms-access-tier.")
 }
 
 func (c *call) sendWhole(found *catalog.Content) error {

@@ -3,10 +3,12 @@ package blob
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/blob/catalog"
+	"github.com/leasehold/leasehold/server/blob/fault"
 )
 
 // access reads what the request shows to get at a thing: its lease id and its
@@ -80,9 +82,9 @@ func (c *call) conditions() (catalog.Conditions, error) {
 			return k, err
 		}
 	}
-	k.SequenceLE = r.number(h, "X-Ms-If-Sequence-Number-Le")
-	k.SequenceLT = r.number(h, "X-Ms-If-Sequence-Number-Lt")
-	k.SequenceEQ = r.number(h, "X-Ms-If-Sequence-Number-Eq")
+	k.SequenceLE = r.sequence(h, "X-Ms-If-Sequence-Number-Le")
+	k.SequenceLT = r.sequence(h, "X-Ms-If-Sequence-Number-Lt")
+	k.SequenceEQ = r.sequence(h, "X-Ms-If-Sequence-Number-Eq")
 	k.MaxSize = r.number(h, "X-Ms-Blob-Condition-Maxsize")
 	k.AppendPosition = r.number(h, "X-Ms-Blob-Condition-Appendpos")
 	return k, r.err
@@ -97,6 +99,9 @@ func (c *call) sourceConditions() (catalog.Conditions, error) {
 }
 
 func (r *headerReader) conditions(h http.Header, n conditionNames) catalog.Conditions {
+	if text := first(h, n.tags); text != "" && r.err == nil {
+		r.err = catalog.CheckIfTags(text)
+	}
 	return catalog.Conditions{
 		Match: first(h, n.match), NoneMatch: first(h, n.noneMatch), Tags: first(h, n.tags),
 		ModifiedSince: r.time(h, n.modified), UnmodifiedSince: r.time(h, n.unmodified),
@@ -116,6 +121,15 @@ func (r *headerReader) time(h http.Header, name string) time.Time {
 		r.err = badHeader(name, "it is no date, as in Mon, 02 Jan 2006 15:04:05 GMT")
 	}
 	return t
+}
+
+// sequence is number for a page blob's sequence number, whose refusal Azure calls
+// differently.
+func (r *headerReader) sequence(h http.Header, name string) *int64 {
+	if text := first(h, name); strings.HasPrefix(text, "-") && r.err == nil {
+		r.err = fault.New(fault.InvalidInput).With("The header %s must not be negative.", asDocumented(name))
+	}
+	return r.number(h, name)
 }
 
 // number reads a whole number that is not negative; nil if it is not there.

@@ -15,7 +15,7 @@ import (
 
 // exact are the functions that look for a header, or set one, without respelling
 // its name.
-var exact = map[string]bool{"first": true, "number": true, "time": true, "leaseID": true, "mustHaveID": true, "set": true}
+var exact = map[string]bool{"first": true, "number": true, "sequence": true, "time": true, "leaseID": true, "mustHaveID": true, "set": true}
 
 // TestHeaderNames: a header that is looked for under another spelling than
 // net/http's is never found, and the condition that it states never kept.

@@ -38,7 +38,9 @@ func setItem(h http.Header, i *catalog.Item) {
 	h.Set("X-Ms-Blob-Type", i.Kind.String())
 	h.Set("X-Ms-Creation-Time", httpTime(i.Created))
 	h.Set("X-Ms-Server-Encrypted", "true")
-	if !i.IsSnapshot() {
+	if i.IsSnapshot() {
+		h.Set("X-Ms-Snapshot", i.Snapshot.String())
+	} else {
 		setLease(h, i.Lease)
 	}
 	setTier(h, i)
@@ -51,10 +53,17 @@ func setItem(h http.Header, i *catalog.Item) {
 	setKind(h, i)
 }
 
+// defaultType is what a blob is of whose writer named no type.
+const defaultType = "application/octet-stream"
+
 // setContentHeaders sets the headers that a blob is served with, except for
 // the MD5.
 func setContentHeaders(h http.Header, b catalog.Headers) {
-	h.Set("Content-Type", orElse(b.ContentType, "application/octet-stream"))
+	if b.Untyped {
+		h["Content-Type"] = nil // keeps net/http from guessing one
+	} else {
+		h.Set("Content-Type", orElse(b.ContentType, defaultType))
+	}
 	setSome(h, "Content-Encoding", b.ContentEncoding)
 	setSome(h, "Content-Language", b.ContentLanguage)
 	setSome(h, "Content-Disposition", b.ContentDisposition)

@@ -121,7 +121,11 @@ func (x *xmlWriter) itemProperties(i *catalog.Item) {
 	x.element("Last-Modified", httpTime(i.Ticks))
 	x.element("Etag", strings.Trim(i.ETag(), `"`))
 	x.element("Content-Length", strconv.FormatInt(i.Size, 10))
-	x.element("Content-Type", orElse(i.ContentType, "application/octet-stream"))
+	if i.Untyped {
+		x.element("Content-Type", "")
+	} else {
+		x.element("Content-Type", orElse(i.ContentType, defaultType))
+	}
 	x.element("Content-Encoding", i.ContentEncoding)
 	x.element("Content-Language", i.ContentLanguage)
 	x.element("Content-MD5", base64Of(i.ContentMD5))

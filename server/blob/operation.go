@@ -56,6 +56,10 @@ type operation struct {
 	// Operate: the main port's callers need to be operators.
 	Operate bool
 
+	// KeyOpensSource: a signature with the account's key also opens a source in
+	// that account. Any other source must be readable by itself.
+	KeyOpensSource bool
+
 	// Need is what a shared access signature must grant. Its ResourceType is
 	// that of the Level unless it says otherwise.
 	Need sign.Need

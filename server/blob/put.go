@@ -24,11 +24,13 @@ func (s *Server) putBlock(c *call) error {
 	if err := (sums{md5: n.ContentMD5}).matchUpload(d.Upload); err != nil {
 		return err
 	}
+	crc := d.CRC // of the upload, which PutBlob takes over
 	made, err := s.catalog.PutBlob(c.r.Context(), c.ref, n, d.Upload, access)
 	if err != nil {
 		return told(err)
 	}
 	c.header().Set("Content-Md5", base64Of(made.ContentMD5))
+	c.header().Set("X-Ms-Content-Crc64", crcText(crc))
 	return c.written(made)
 }
 
@@ -39,7 +41,7 @@ func (s *Server) putAppend(c *call) error { return s.putEmpty(c, catalog.Append,
 func (s *Server) putPage(c *call) error {
 	var r headerReader
 	size := r.number(c.r.Header, "X-Ms-Blob-Content-Length")
-	sequence := r.number(c.r.Header, "X-Ms-Blob-Sequence-Number")
+	sequence := r.sequence(c.r.Header, "X-Ms-Blob-Sequence-Number")
 	switch {
 	case r.err != nil:
 		return r.err

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/blob/catalog"
@@ -32,8 +31,9 @@ func (s *Server) refuse(c *call, err error) {
 		h[name] = values
 	}
 	h.Set("X-Ms-Error-Code", f.Code)
-	if f.Status == http.StatusNotModified {
+	if f.Status == http.StatusNotModified || c.r.Method == http.MethodHead { // no body, so nothing about one
 		h.Del("Content-Length")
+		h.Del("Content-Type")
 		c.begin(f.Status)
 		return
 	}
@@ -41,9 +41,7 @@ func (s *Server) refuse(c *call, err error) {
 	h.Set("Content-Type", "application/xml")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.begin(f.Status)
-	if c.r.Method != http.MethodHead {
-		_, _ = c.w.Write(body) // whoever is gone needs no refusal
-	}
+	_, _ = c.w.Write(body) // whoever is gone needs no refusal
 }
 
 // abandon gives up an answer that has begun, so that half of it does not look
@@ -72,8 +70,15 @@ func (c *call) faultOf(err error) *fault.Error {
 		f.Status = http.StatusNotModified
 		return f
 	case errors.As(err, &refused):
-		return fault.New(c.dialect.leaseCode(refused))
+		f = fault.New(c.dialect.leaseCode(refused))
+		if refused.Container {
+			f = f.OfContainer()
+		}
+		return f
 	case errors.As(err, &f):
+		if f.Code == fault.ContainerNotFound && c.lone {
+			return f.With("%.40q by itself is a blob of the container $root, which does not exist. For a container add restype=container.", c.ref.Blob)
+		}
 		return f
 	case errors.Is(err, leasehold.ErrUnavailable):
 		return fault.New(fault.ServerBusy)
@@ -97,15 +102,18 @@ func (s *Server) logFailure(c *call, err error) {
 	s.log.LogAttrs(c.r.Context(), level, "blob request failed", c.attrs(slog.String("error", err.Error()))...)
 }
 
-// errorBody is the error as XML. The message ends as Azure's do: some tools
-// look for these lines.
+// errorBody is the error as XML. The message begins as Azure's does, whose words
+// people and tools look for; what we add comes after.
 func errorBody(f *fault.Error, c *call) []byte {
 	type body struct {
 		XMLName struct{} `xml:"Error"`
 		Code    string
 		Message string
 	}
-	message := f.Message + "\nRequestId:" + c.id + "\nTime:" + c.began.UTC().Format(time.RFC3339Nano)
+	message := f.Sentence + "\nRequestId:" + c.id + "\nTime:" + catalog.TicksOf(c.began).String()
+	if f.Message != "" {
+		message += "\n" + f.Message
+	}
 	data, err := marshalXML(body{Code: f.Code, Message: message})
 	if err != nil {
 		panic(err) // two strings

@@ -27,7 +27,7 @@ func TestAddresses(t *testing.T) {
 		{local, "/devstoreaccount1/%24root?restype=container", azure, address{level: atContainer, Ref: catalog.Ref{Container: "$root"}}, ""},
 		{local, "/devstoreaccount1/$logs?restype=container", azure, address{level: atContainer, Ref: catalog.Ref{Container: "$logs"}}, ""},
 		{local, "/devstoreaccount1/box/a", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
-		{local, "/devstoreaccount1/lonely", azure, address{level: atBlob, Ref: catalog.Ref{Container: "$root", Blob: "lonely"}}, ""},
+		{local, "/devstoreaccount1/lonely", azure, address{level: atBlob, lone: true, Ref: catalog.Ref{Container: "$root", Blob: "lonely"}}, ""},
 		{local, "/devstoreaccount1/$root/lonely", azure, address{level: atBlob, Ref: catalog.Ref{Container: "$root", Blob: "lonely"}}, ""},
 		{local, "/devstoreaccount1/box/a//b/../c/", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "a//b/../c/"}}, ""},
 		{local, "/devstoreaccount1/box/../../etc/passwd", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "../../etc/passwd"}}, ""},
@@ -44,7 +44,12 @@ func TestAddresses(t *testing.T) {
 
 		{local, "/", azure, address{}, "ResourceNotFound"},
 		{local, "/nobody/box/a", azure, address{}, "ResourceNotFound"},
-		{local, "/blob/nobody/box/a", localZure, address{}, "ResourceNotFound"},
+		{local, "/blob/nobody/box/a", localZure, address{level: atBlob, Ref: catalog.Ref{Account: "nobody", Container: "box", Blob: "a"}}, ""},
+		{local, "/blob/nobody-secondary/box/a", localZure, address{level: atBlob, secondary: true, Ref: catalog.Ref{Account: "nobody", Container: "box", Blob: "a"}}, ""},
+		{local, "/blob/No.body/box/a", localZure, address{}, "ResourceNotFound"},
+		{local, "/blob/devstoreaccount1/box?comp=lease", localZure, address{level: atContainer, Ref: catalog.Ref{Container: "box"}}, ""},
+		{local, "/blob/devstoreaccount1/$root?comp=lease", localZure, address{level: atContainer, Ref: catalog.Ref{Container: "$root"}}, ""},
+		{local, "/blob/devstoreaccount1/$root/box?comp=lease", localZure, address{level: atBlob, Ref: catalog.Ref{Container: "$root", Blob: "box"}}, ""},
 		{local, "/v1/leases", localZure, address{}, "InvalidUri"},
 		{local, "/devstoreaccount1/Box?restype=container", azure, address{}, "InvalidResourceName"},
 		{local, "/devstoreaccount1/b--x/a", azure, address{}, "InvalidResourceName"},
@@ -58,14 +63,16 @@ func TestAddresses(t *testing.T) {
 		{local, "/devstoreaccount1/box/" + strings.Repeat("%C3%A9", 1024), azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: strings.Repeat("é", 1024)}}, ""},
 	} {
 		if test.want == (address{}) && test.refused == "" { // a name with a slash in the root container
-			test.want = address{level: atBlob, Ref: catalog.Ref{Container: "$root", Blob: "box/a"}}
+			test.want = address{level: atBlob, lone: true, Ref: catalog.Ref{Container: "$root", Blob: "box/a"}}
 		}
 		r, err := http.NewRequest("GET", "http://x"+test.path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Host = test.host
-		got, err := d.server.addressOf(r, test.dialect, r.URL.Query().Get("restype"))
+		c := &call{r: r, dialect: test.dialect}
+		err = d.server.locate(c)
+		got := address{Ref: c.ref, level: c.level, secondary: c.secondary, lone: c.lone}
 		if test.refused != "" {
 			if f := (&call{r: r, dialect: azure}).faultOf(err); err == nil || f.Code != test.refused {
 				t.Errorf("%s%s: %+v, %v, want %s", test.host, test.path, got, err, test.refused)

@@ -35,6 +35,13 @@ func (d desk) page(name string) *pageblob.Client         { return d.box.NewPageB
 // path of a blob, for raw requests.
 func (d desk) path(name string) string { return "/" + testAccount + "/box/" + name }
 
+// readable is the address of a blob with a grant to read it and its tags, as
+// operations need it that read a source for themselves.
+func (d desk) readable(name string) string {
+	d.Helper()
+	return testHost + d.path(name) + "?" + blobSAS(d, "box", name, "rt")
+}
+
 // upload puts a block blob and returns its ETag.
 func (d desk) upload(name, text string, o *blockblob.UploadOptions) azcore.ETag {
 	d.Helper()

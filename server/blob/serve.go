@@ -63,17 +63,22 @@ func (s *Server) locate(c *call) error {
 	if err := s.checkHost(c.r.Host); err != nil && !c.dialect.open { // the main port has looked already
 		return err
 	}
-	a, err := s.addressOf(c.r, c.dialect, c.query.Get("restype"))
+	a, rest, err := s.accountOf(c.r, c.dialect)
 	if err != nil {
 		return err
 	}
-	c.ref, c.level, c.secondary = a.Ref, a.level, a.secondary
+	c.restype = c.dialect.restype(c.query, rest)
+	if a, err = a.name(rest, c.restype); err != nil {
+		return err
+	}
+	c.ref, c.level, c.secondary, c.lone = a.Ref, a.level, a.secondary, a.lone
+	c.dialect.complete(c)
 	return nil
 }
 
 // find looks the operation up.
 func (s *Server) find(c *call) error {
-	at := place{c.level, strings.ToLower(c.query.Get("restype")), strings.ToLower(c.query.Get("comp"))}
+	at := place{c.level, strings.ToLower(c.restype), strings.ToLower(c.query.Get("comp"))}
 	var err error
 	if c.op, err = s.routes.find(at, c.r.Method, c.r.Header); err != nil {
 		return err

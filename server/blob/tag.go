@@ -4,23 +4,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
-
-// Azure's limits on the tags of a blob.
-const (
-	maxTags     = 10
-	maxTagKey   = 128
-	maxTagValue = 256
-)
-
-// tagText is what keys and values are made of.
-var tagText = regexp.MustCompile(`^[A-Za-z0-9 +\-./:=_]*$`)
 
 // mayTag refuses whoever may not read and set tags, whatever they do it with:
 // whoever reads a blob need not know its tags, and must not find them by
@@ -39,10 +28,11 @@ func addTag(tags map[string]string, key, value string) error {
 	switch {
 	case key == "":
 		return fault.New(fault.EmptyTagName)
-	case len(key) > maxTagKey || len(value) > maxTagValue || !tagText.MatchString(key) || !tagText.MatchString(value):
-		return fault.New(fault.InvalidTag).With("The tag %.40q is not valid: a key has up to %d and a value up to %d letters, digits, spaces and + - . / : = _.", key, maxTagKey, maxTagValue)
-	case len(tags) == maxTags:
-		return fault.New(fault.TagsTooLarge).With("A blob has %d tags at most.", maxTags)
+	case !catalog.ValidTag(key, value):
+		return fault.New(fault.InvalidTag).With("The tag %.40q is not valid: a key has up to %d and a value up to %d letters, digits, spaces and + - . / : = _.",
+			key, catalog.MaxTagKey, catalog.MaxTagValue)
+	case len(tags) == catalog.MaxTags:
+		return fault.New(fault.TagsTooLarge)
 	}
 	if _, twice := tags[key]; twice {
 		return fault.New(fault.DuplicateTagNames)
@@ -120,7 +110,7 @@ func (s *Server) setBlobTags(c *call) error {
 		return err
 	}
 	var document tagsXML
-	if err := c.readSummed(&document, maxXML); err != nil {
+	if _, err := c.readSummed(&document, maxXML); err != nil {
 		return err
 	}
 	tags := map[string]string{}

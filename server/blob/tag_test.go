@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
+	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
 
@@ -92,7 +93,7 @@ func TestTagRefusals(t *testing.T) {
 	d := newDesk(t)
 	d.upload("b", "x", nil)
 	many := url.Values{}
-	for i := range maxTags + 1 {
+	for i := range catalog.MaxTags + 1 {
 		many.Set(fmt.Sprint("k", i), "v")
 	}
 	tests := []struct{ name, header, code string }{
@@ -100,8 +101,8 @@ func TestTagRefusals(t *testing.T) {
 		{"nothing between", "a=1&&b=2", "EmptyTagName"},
 		{"twice", "a=1&a=2", "DuplicateTagNames"},
 		{"too many", many.Encode(), "TagsTooLarge"},
-		{"a long name", strings.Repeat("k", maxTagKey+1) + "=v", "InvalidTag"},
-		{"a long value", "k=" + strings.Repeat("v", maxTagValue+1), "InvalidTag"},
+		{"a long name", strings.Repeat("k", catalog.MaxTagKey+1) + "=v", "InvalidTag"},
+		{"a long value", "k=" + strings.Repeat("v", catalog.MaxTagValue+1), "InvalidTag"},
 		{"a letter beyond ASCII", "k=%C3%A4", "InvalidTag"},
 		{"a line break", "k=%0A", "InvalidTag"},
 		{"no escape", "k=%zz", "InvalidHeaderValue"},
@@ -143,12 +144,12 @@ func FuzzTagsHeader(f *testing.F) {
 		}
 		again := url.Values{}
 		for key, value := range tags {
-			if key == "" || len(key) > maxTagKey || len(value) > maxTagValue {
+			if key == "" || len(key) > catalog.MaxTagKey || len(value) > catalog.MaxTagValue {
 				t.Errorf("tagsHeader(%q) has %q = %q", text, key, value)
 			}
 			again.Set(key, value)
 		}
-		if len(tags) == 0 || len(tags) > maxTags {
+		if len(tags) == 0 || len(tags) > catalog.MaxTags {
 			t.Errorf("tagsHeader(%q) has %d tags", text, len(tags))
 		}
 		c.r.Header.Set("X-Ms-Tags", again.Encode())

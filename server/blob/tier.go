@@ -11,7 +11,7 @@ import (
 
 // setTier moves a blob or a snapshot to another tier. All tiers are on the same
 // disk; only Archive means something: what is there cannot be read before it is
-// moved back.
+// moved back, and a snapshot never is.
 func (s *Server) setTier(c *call) error {
 	if c.r.Header.Get("x-ms-access-tier") == "" {
 		return noHeader("x-ms-access-tier")
@@ -27,6 +27,9 @@ func (s *Server) setTier(c *call) error {
 	_, err = s.catalog.Modify(c.r.Context(), c.ref, access, false, func(i *catalog.Item) error {
 		if premium := strings.HasPrefix(tier, "P"); i.Kind == catalog.Append || premium != (i.Kind == catalog.Page) {
 			return fault.New(fault.AccessTierNotSupportedForBlobType)
+		}
+		if i.IsSnapshot() && i.Tier == "Archive" && tier != "Archive" {
+			return archivedSnapshot()
 		}
 		i.Tier, i.TierChanged = tier, catalog.TicksOf(c.began)
 		return nil

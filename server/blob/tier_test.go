@@ -74,7 +74,7 @@ func TestArchive(t *testing.T) {
 		"Set headers":  func() error { _, err := cold.SetHTTPHeaders(t.Context(), blob.HTTPHeaders{}, nil); return err },
 		"Copy":         func() error { _, err := d.blob("copy").StartCopyFromURL(t.Context(), url, nil); return err },
 		"Stage from URL": func() error {
-			_, err := d.block("copy").StageBlockFromURL(t.Context(), blockID(1), url, nil)
+			_, err := d.block("copy").StageBlockFromURL(t.Context(), blockID(1), d.readable("cold"), nil)
 			return err
 		},
 	}

@@ -68,6 +68,7 @@ var dialectRules = []struct {
 	{"LeaseAlreadyPresent for a held one", showHeld},
 	{"a list has the base first", showBaseFirst},
 	{"six digits of a snapshot's id", showSixDigits},
+	{"short forms, in any account", showShortForms},
 }
 
 func TestDialect(t *testing.T) {
@@ -165,6 +166,16 @@ func showMissing(r *raw, _ *server) {
 	r.send("PUT", path+"?comp=metadata", "", "X-Ms-Meta-A", "1").want(http.StatusPreconditionFailed, "LeaseIdMissing")
 	r.send("GET", path, "").wantBody("kept")
 	r.send("PUT", path, "mine", "X-Ms-Blob-Type", "BlockBlob", "X-Ms-Lease-Id", strings.ToUpper(idA)).want(http.StatusCreated, "")
+}
+
+func showShortForms(r *raw, _ *server) {
+	const box = "/blob/theiraccount/short"
+	r.send("PUT", box+"?restype=container", "").want(http.StatusCreated, "")
+	r.send("PUT", box+"/note.txt", "a note").want(http.StatusCreated, "")
+	r.send("GET", box+"/note.txt", "").wantBody("a note")
+	r.acquire(box, idA)
+	r.send("DELETE", box+"?restype=container", "").want(http.StatusPreconditionFailed, "LeaseIdMissing")
+	r.send("DELETE", box+"?restype=container", "", "X-Ms-Lease-Id", idA).want(http.StatusAccepted, "")
 }
 
 func showHeld(r *raw, _ *server) {

@@ -58,7 +58,9 @@ func (e *edit) judgeAppend(a Access, u *Upload) error {
 		return err
 	}
 	if e.item.Blocks >= MaxAppended {
-		return fault.New(fault.BlockCountExceedsLimit).With("the blob has %d blocks, and cannot have more", MaxAppended)
+		full := fault.New(fault.BlockCountExceedsLimit).With("the blob has %d blocks, and cannot have more", MaxAppended)
+		full.Sentence = "The committed block count cannot exceed the maximum limit of 50,000 blocks."
+		return full
 	}
 	return nil
 }

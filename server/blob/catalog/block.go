@@ -63,6 +63,8 @@ func (c *Catalog) StageBlock(ctx context.Context, ref Ref, block string, u *Uplo
 }
 
 func (e *edit) stage(ctx context.Context, block string, u *Upload, a Access) error {
+	pass, leave := e.idLengths.join(e.ref.path())
+	defer leave()
 	problem, err := e.refuseBlock(ctx, block, u)
 	if err != nil {
 		return err
@@ -81,6 +83,9 @@ func (e *edit) stage(ctx context.Context, block string, u *Upload, a Access) err
 	judge := func() error {
 		if err := e.create(a); err != nil {
 			return err
+		}
+		if problem == nil && !pass(len(block)) {
+			return fault.New(fault.InvalidBlobOrBlock)
 		}
 		return problem
 	}
@@ -121,7 +126,7 @@ func checkBlockID(block string) error {
 
 // refuseAmong returns what speaks against the block because of others that are
 // staged. Ids must have one length among the uncommitted blocks; those of a
-// version that was committed long ago bind nobody.
+// version that was committed long ago bind nobody, as in Azure.
 func (e *edit) refuseAmong(ctx context.Context, block string) (problem, err error) {
 	other := block
 	const sql = `SELECT block FROM blob_blocks WHERE container = ? AND name = ? LIMIT 1`

@@ -241,6 +241,39 @@ func TestStageInParallel(t *testing.T) {
 	h.checkClean()
 }
 
+// Of blocks with ids of two lengths that are staged at once, those of one length
+// are kept.
+func TestStageLengthsInParallel(t *testing.T) {
+	t.Parallel()
+	h, ref := desk(t)
+	for round := range 25 {
+		ref.Blob = fmt.Sprint("blob", round)
+		start := make(chan struct{})
+		var wg sync.WaitGroup
+		for w := range 8 {
+			id := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(string(rune('a'+w)), 3*(1+w%2))))
+			body := h.Accept([]byte("x"))
+			wg.Go(func() {
+				<-start
+				if err := h.StageBlock(t.Context(), ref, id, body, catalog.Access{}); err != nil {
+					wantFault(t, "StageBlock", err, fault.InvalidBlobOrBlock)
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		lists, err := h.Blocks(t.Context(), ref, catalog.Access{})
+		if err != nil || len(lists.Uncommitted) != 4 {
+			t.Errorf("round %d: %d blocks, %v, want the four of one length", round, len(lists.Uncommitted), err)
+		}
+		for _, b := range lists.Uncommitted {
+			if len(b.ID) != len(lists.Uncommitted[0].ID) {
+				t.Errorf("round %d: ids of two lengths: %v", round, lists.Uncommitted)
+			}
+		}
+	}
+}
+
 func FuzzBlockID(f *testing.F) {
 	for _, seed := range []string{"", "AAAA", "AA==", "AA", "A\nAA", "!!!!", strings.Repeat("A", 88)} {
 		f.Add(seed)

@@ -29,7 +29,8 @@ type Options struct {
 	SnapshotTTL time.Duration
 
 	// Idle: nothing runs in the background, so that what is there can be looked
-	// at as it is. Default: leftovers are collected and snapshots expire.
+	// at as it is. Default: leftovers are collected, snapshots and uncommitted
+	// blocks expire.
 	Idle bool
 
 	// Logger hears of trouble in the background. Default: nobody does.
@@ -53,7 +54,10 @@ type Catalog struct {
 	containerIDs   atomic.Int64 // the last one given out
 	pins           pins
 	blockCounts    blockCounts
+	idLengths      idLengths
 	collecting     sync.Mutex // held from deleting the rows of chunks until their files are gone
+
+	nextPurge time.Time // of uncommitted blocks; the collector's own
 
 	wake func() // tells the collector that there is something to do
 	stop func() // ends what runs in the background

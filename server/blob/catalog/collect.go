@@ -25,8 +25,8 @@ const (
 
 // collectInBackground deletes what nobody refers to any more: at once what was
 // left when the program ended, later whenever it is woken. It also deletes
-// snapshots whose time has come, and, once, files that no row knows. All ends
-// with the context.
+// snapshots and uncommitted blocks whose time has come, and, once, files that no
+// row knows. All ends with the context.
 func (c *Catalog) collectInBackground(ctx context.Context) (wake func()) {
 	woken := make(chan struct{}, 1)
 	c.done.Go(func() { c.report(ctx, "sweep", c.sweepOrphans(ctx)) })
@@ -46,6 +46,10 @@ func (c *Catalog) collectInBackground(ctx context.Context) (wake func()) {
 // tidy does what there is to do and returns how long there is nothing more.
 func (c *Catalog) tidy(ctx context.Context) time.Duration {
 	next, err := c.expire(ctx)
+	if now := time.Now(); !now.Before(c.nextPurge) {
+		c.nextPurge = now.Add(purgeEvery)
+		err = errors.Join(err, c.purgeStaged(ctx))
+	}
 	err = errors.Join(err, c.collect(ctx)) // one has nothing to do with the other
 	if err != nil {
 		c.report(ctx, "collect", err)

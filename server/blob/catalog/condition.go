@@ -35,16 +35,33 @@ func (c Conditions) known(t Ticks) bool {
 	return (byETag || byTime) && (!byETag || matches(c.NoneMatch, t)) && (!byTime || !second(t).After(c.ModifiedSince))
 }
 
-// judgeItem is judge for a blob or a snapshot, which have tags. Nil, and one of
-// uncommitted blocks only, is none.
+// judgeItem is judge for a blob or a snapshot, which have tags. Nil is none.
 func (c Conditions) judgeItem(i *Item) error {
-	if i == nil || !i.Committed {
+	if i == nil {
 		i = new(Item)
+	} else if !i.Committed {
+		return c.judgeStaged(i)
 	}
 	if err := c.judge(i.Ticks); err != nil {
 		return err
 	}
 	return c.judgeTags(i.Tags)
+}
+
+// judgeStaged is judge for a blob of uncommitted blocks only: it has a time, but
+// no version and so no ETag.
+func (c Conditions) judgeStaged(i *Item) error {
+	at := i.Ticks
+	switch {
+	case c.Match != "":
+		at = 0
+	case c.NoneMatch != "":
+		c.NoneMatch = "no ETag"
+	}
+	if err := c.judge(at); err != nil {
+		return err
+	}
+	return c.judgeTags(nil)
 }
 
 // judgeTags says whether the tags are as x-ms-if-tags has them. A reader is
@@ -53,17 +70,28 @@ func (c Conditions) judgeTags(tags map[string]string) error {
 	if c.Tags == "" {
 		return nil
 	}
-	where, err := ParseWhere(c.Tags)
+	where, err := parseIfTags(c.Tags)
+	if err == nil && !where.Match(tags) {
+		err = fault.New(fault.ConditionNotMet).With("the tags are not as x-ms-if-tags says")
+	}
+	return err
+}
+
+// CheckIfTags refuses an expression that cannot be a condition.
+func CheckIfTags(text string) error {
+	_, err := parseIfTags(text)
+	return err
+}
+
+func parseIfTags(text string) (*Where, error) {
+	where, err := ParseWhere(text)
 	if err == nil && where.names(containerKey) {
 		err = badWhere("only a search knows %s", containerKey)
 	}
 	if f := new(fault.Error); errors.As(err, &f) {
-		return fault.New(fault.InvalidHeaderValue).With(f.Message)
+		return nil, fault.New(fault.InvalidHeaderValue).With(f.Message)
 	}
-	if !where.Match(tags) {
-		return fault.New(fault.ConditionNotMet).With("the tags are not as x-ms-if-tags says")
-	}
-	return nil
+	return where, nil
 }
 
 // judgeSequence says whether a page blob's sequence number is as it should be.

@@ -19,10 +19,10 @@ type CopyRequest struct {
 	// New is what the copy gets instead of what the source has: Metadata unless
 	// it is nil, headers that are not empty, Tags and Tier as they are given.
 	New
-	KeepHeaders bool // the source's headers where New has none
-	KeepTags    bool // the source's tags if New has none
-	AsBlock     bool // a block blob of no particular blocks, whatever kind the source is: Put Blob From URL
-	Seal        bool // a copied append blob takes no more blocks
+	KeepHeaders bool  // the source's headers where New has none
+	KeepTags    bool  // the source's tags if New has none
+	AsBlock     bool  // a block blob of no particular blocks, whatever kind the source is: Put Blob From URL
+	Seal        *bool // whether a copied append blob is sealed; nil: as its source is
 
 	// FromURL names what is wrong with the source as the operations do that
 	// read it while the caller waits: CannotVerifyCopySource, with the status
@@ -90,7 +90,7 @@ func ordered(names ...string) []string {
 }
 
 // AbortCopy refuses: every copy has ended before it was answered for.
-func (c *Catalog) AbortCopy(ctx context.Context, ref Ref, id string, a Access) error {
+func (c *Catalog) AbortCopy(ctx context.Context, ref Ref, a Access) error {
 	return c.write(ctx, ref, func(e *edit) error {
 		if !e.exists() {
 			return fault.New(fault.BlobNotFound)

@@ -31,7 +31,10 @@ func (e *edit) makeCopy(source *Item, r CopyRequest) *Item {
 	if kind == source.Kind {
 		i.Sequence, i.Blocks = source.Sequence, source.Blocks
 	}
-	i.Sealed = r.Seal && kind == Append
+	i.Sealed = kind == Append && source.Sealed
+	if kind == Append && r.Seal != nil {
+		i.Sealed = *r.Seal
+	}
 	i.Sparse = kind == Block && (source.Kind == Page || source.Sparse)
 	if !r.AsBlock {
 		i.Copy = &Copied{
@@ -47,6 +50,7 @@ func (h Headers) or(others Headers) Headers {
 	if h.ContentMD5 == nil {
 		h.ContentMD5 = others.ContentMD5
 	}
+	h.Untyped = h.ContentType == "" && others.Untyped
 	h.ContentType = cmp.Or(h.ContentType, others.ContentType)
 	h.ContentEncoding = cmp.Or(h.ContentEncoding, others.ContentEncoding)
 	h.ContentLanguage = cmp.Or(h.ContentLanguage, others.ContentLanguage)

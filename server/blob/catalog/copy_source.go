@@ -21,9 +21,9 @@ func (c *Catalog) copySource(ctx context.Context, r CopyRequest) (*Item, error) 
 	if !r.FromURL || !errors.As(err, &f) || f.Code == fault.SourceConditionNotMet && f.Status == http.StatusPreconditionFailed {
 		return nil, err
 	}
-	named := fault.New(fault.CannotVerifyCopySource).With("the source of the copy cannot be read: %s", f.Message)
-	named.Status = f.Status
-	return nil, named
+	named := *f
+	named.Code = fault.CannotVerifyCopySource
+	return nil, &named
 }
 
 func (c *Catalog) readSource(ctx context.Context, r CopyRequest) (*Item, error) {

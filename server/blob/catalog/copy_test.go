@@ -95,8 +95,8 @@ func TestCopyKeepsTheKind(t *testing.T) {
 	if _, err := h.Seal(t.Context(), at("append"), catalog.Access{}); err != nil {
 		t.Fatal(err)
 	}
-	if i := h.copy(at("append2"), catalog.CopyRequest{Source: at("append")}); i.Kind != catalog.Append || i.Blocks != 1 || i.Sealed {
-		t.Errorf("a copied append blob: %+v", i)
+	if i := h.copy(at("append2"), catalog.CopyRequest{Source: at("append"), Seal: new(false)}); i.Kind != catalog.Append || i.Blocks != 1 || i.Sealed {
+		t.Errorf("a copied append blob, not to be sealed: %+v", i)
 	}
 	if _, offset, err := h.AppendBlock(t.Context(), at("append2"), h.Accept([]byte("def")), catalog.Access{}); err != nil || offset != 3 {
 		t.Errorf("AppendBlock to the copy = %d, %v", offset, err)
@@ -104,8 +104,11 @@ func TestCopyKeepsTheKind(t *testing.T) {
 	if got := string(h.read(at("append2"))) + string(h.read(at("append"))); got != "abcdefabc" {
 		t.Errorf("the copy and its source: %s", got)
 	}
-	if i := h.copy(at("append3"), catalog.CopyRequest{Source: at("append"), Seal: true}); !i.Sealed {
+	if i := h.copy(at("append3"), catalog.CopyRequest{Source: at("append2"), Seal: new(true)}); !i.Sealed {
 		t.Errorf("a copy to be sealed: %+v", i)
+	}
+	if i := h.copy(at("append4"), catalog.CopyRequest{Source: at("append")}); !i.Sealed {
+		t.Errorf("a copy of a sealed blob: %+v", i)
 	}
 	if i := h.copy(at("page2"), catalog.CopyRequest{Source: at("page")}); i.Kind != catalog.Page || i.Sequence != 9 {
 		t.Errorf("a copied page blob: %+v", i)
@@ -261,9 +264,9 @@ func TestCopyAndLeases(t *testing.T) {
 			t.Errorf("Copy with the right leases = %v", err)
 		}
 	}
-	wantRefusal(t, "AbortCopy without the lease", h.AbortCopy(t.Context(), at("target"), "id", catalog.Access{}), leasehold.ReasonMissing)
-	wantFault(t, "AbortCopy", h.AbortCopy(t.Context(), at("target"), "id", catalog.Access{Lease: target}), fault.NoPendingCopyOperation)
-	wantFault(t, "AbortCopy of no blob", h.AbortCopy(t.Context(), at("none"), "id", catalog.Access{}), fault.BlobNotFound)
+	wantRefusal(t, "AbortCopy without the lease", h.AbortCopy(t.Context(), at("target"), catalog.Access{}), leasehold.ReasonMissing)
+	wantFault(t, "AbortCopy", h.AbortCopy(t.Context(), at("target"), catalog.Access{Lease: target}), fault.NoPendingCopyOperation)
+	wantFault(t, "AbortCopy of no blob", h.AbortCopy(t.Context(), at("none"), catalog.Access{}), fault.BlobNotFound)
 }
 
 func TestCopyBetweenAccounts(t *testing.T) {

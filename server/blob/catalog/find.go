@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/leasehold/leasehold/seam"
 )
 
-// FoundPage is a page of what was found by tags.
+// FoundPage is a page of what was found by tags. Its items have no other tags
+// than those that the expression names.
 type FoundPage struct {
 	Blobs []*Item
 	Next  string // the marker of the next page; empty: this is the last
@@ -120,6 +122,7 @@ func (s *search) row(r seam.Columns) error {
 		return fmt.Errorf("find by tags: %w", err)
 	}
 	if s.query.where.Match(i.Tags) {
+		maps.DeleteFunc(i.Tags, func(key, _ string) bool { return !s.query.where.names(key) })
 		s.page.Blobs = append(s.page.Blobs, i)
 	}
 	return nil

@@ -28,7 +28,8 @@ func (k Kind) String() string {
 
 // Headers are those that a blob is served with.
 type Headers struct {
-	ContentType        string `json:"type,omitempty"`
+	ContentType        string `json:"type,omitempty"`    // empty: application/octet-stream, unless Untyped
+	Untyped            bool   `json:"untyped,omitempty"` // the type was taken away, so the blob is served without one
 	ContentEncoding    string `json:"encoding,omitempty"`
 	ContentLanguage    string `json:"language,omitempty"`
 	ContentDisposition string `json:"disposition,omitempty"`

@@ -113,7 +113,7 @@ func (i *Item) SetSequence(action string, number *int64) error {
 	case number == nil:
 		return fault.New(fault.MissingRequiredHeader).With("the sequence number is missing")
 	case *number < 0:
-		return fault.New(fault.InvalidHeaderValue).With("the sequence number must not be negative")
+		return fault.New(fault.InvalidInput).With("the sequence number must not be negative")
 	case action == "max":
 		i.Sequence = max(i.Sequence, *number)
 		return nil

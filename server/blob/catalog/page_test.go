@@ -329,7 +329,7 @@ func TestSetSequence(t *testing.T) {
 		{catalog.Page, math.MaxInt64, "increment", nil, math.MaxInt64, fault.SequenceNumberIncrementTooLarge},
 		{catalog.Page, 5, "increment", number(1), 5, fault.InvalidHeaderValue},
 		{catalog.Page, 5, "update", nil, 5, fault.MissingRequiredHeader},
-		{catalog.Page, 5, "update", number(-1), 5, fault.InvalidHeaderValue},
+		{catalog.Page, 5, "update", number(-1), 5, fault.InvalidInput},
 		{catalog.Page, 5, "double", number(1), 5, fault.InvalidHeaderValue},
 		{catalog.Block, 0, "update", number(1), 0, fault.InvalidBlobType},
 	} {

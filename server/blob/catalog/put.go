@@ -59,7 +59,7 @@ func checkEmpty(kind Kind, size, sequence int64) error {
 	case size < 0 || size > MaxPageBlob || size%512 != 0:
 		return fault.New(fault.InvalidHeaderValue).With("the size of a page blob must be a multiple of 512, up to 8 TiB")
 	case sequence < 0:
-		return fault.New(fault.InvalidHeaderValue).With("the sequence number must not be negative")
+		return fault.New(fault.InvalidInput).With("the sequence number must not be negative")
 	}
 	return nil
 }

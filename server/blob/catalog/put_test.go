@@ -133,7 +133,7 @@ func TestPutEmpty(t *testing.T) {
 		{catalog.Page, 513, 0, fault.InvalidHeaderValue},
 		{catalog.Page, -512, 0, fault.InvalidHeaderValue},
 		{catalog.Page, catalog.MaxPageBlob + 512, 0, fault.InvalidHeaderValue},
-		{catalog.Page, 512, -1, fault.InvalidHeaderValue},
+		{catalog.Page, 512, -1, fault.InvalidInput},
 	} {
 		made, err := h.PutEmpty(t.Context(), ref, c.kind, c.size, c.sequence, catalog.New{}, catalog.Access{})
 		switch {

@@ -53,7 +53,35 @@ func ParseWhere(s string) (*Where, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Where{any: found}, nil
+	w := &Where{any: found}
+	if len(w.keys()) > MaxTags {
+		return nil, badWhere("it names more than %d tags", MaxTags)
+	}
+	return w, nil
+}
+
+// keys are the names of the tags that the expression speaks of.
+func (w *Where) keys() map[string]bool {
+	named := map[string]bool{}
+	for _, all := range w.any {
+		for _, c := range all {
+			if c.key != containerKey {
+				named[c.key] = true
+			}
+		}
+	}
+	return named
+}
+
+// check refuses to compare with what no tag can be.
+func (c comparison) check() error {
+	switch {
+	case c.key == containerKey, ValidTag(c.key, c.value):
+		return nil
+	case !ValidTag(c.key, ""):
+		return badWhere("%.40q is no name of a tag: it has 1 to %d letters, digits, spaces and + - . / : = _", c.key, MaxTagKey)
+	}
+	return badWhere("%.40q is no value of a tag: it has up to %d letters, digits, spaces and + - . / : = _", c.value, MaxTagValue)
 }
 
 func badWhere(problem string, args ...any) *fault.Error {

@@ -177,5 +177,5 @@ func (p *whereParser) comparison() (c comparison, err error) {
 		*part.text = p.token.text
 		p.next()
 	}
-	return c, nil
+	return c, c.check()
 }

@@ -121,8 +121,14 @@ func TestMessages(t *testing.T) {
 		if e.Code != code || e.Header != nil {
 			t.Errorf("New(%q) = %+v, want that code and no header", code, e)
 		}
-		if len(e.Message) < 15 || len(e.Message) > 140 || strings.Contains(e.Message, "%") {
-			t.Errorf("New(%q).Message = %q, want one short plain sentence", code, e.Message)
+		if len(e.Sentence) < 15 || len(e.Sentence) > 140 || !strings.HasSuffix(e.Sentence, ".") || strings.ContainsAny(e.Sentence, "%\n") {
+			t.Errorf("New(%q).Sentence = %q, want one short plain sentence", code, e.Sentence)
+		}
+		if len(e.Message) > 140 || strings.ContainsAny(e.Message, "%\n") {
+			t.Errorf("New(%q).Message = %q, want a short plain sentence or none", code, e.Message)
+		}
+		if e.Message == e.Sentence {
+			t.Errorf("New(%q) says %q twice", code, e.Message)
 		}
 	}
 }
@@ -145,7 +151,8 @@ func TestWith(t *testing.T) {
 	}
 	want := &Error{
 		Code: MissingRequiredHeader, Status: 400, Header: http.Header{"Allow": {"PUT"}},
-		Message: "The header x-ms-lease-duration is missing.",
+		Sentence: "An HTTP header that's mandatory for this request is not specified.",
+		Message:  "The header x-ms-lease-duration is missing.",
 	}
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Errorf("With(…) (-want +got):\n%s", diff)
@@ -155,6 +162,18 @@ func TestWith(t *testing.T) {
 	}
 	if diff := cmp.Diff(New(BlobNotFound), New(BlobNotFound)); diff != "" {
 		t.Errorf("New twice (-first +second):\n%s", diff)
+	}
+}
+
+// Some codes of leases are a blob's and a container's.
+func TestOfContainer(t *testing.T) {
+	of := New(LeaseIdMissing)
+	got := of.OfContainer().Sentence
+	if want := "There is currently a lease on the container and no lease ID was specified in the request."; got != want {
+		t.Errorf("OfContainer().Sentence = %q, want %q", got, want)
+	}
+	if diff := cmp.Diff(New(LeaseIdMissing), of); diff != "" {
+		t.Errorf("OfContainer changed the error it was called on (-want +got):\n%s", diff)
 	}
 }
 

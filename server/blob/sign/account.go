@@ -110,6 +110,13 @@ func (a *Accounts) Lookup(name string) (Account, bool) {
 	return found, ok
 }
 
+// CouldBe reports whether an account can be called so, "{account}-secondary"
+// included, and returns the name without that mark.
+func CouldBe(name string) (account string, ok bool) {
+	account = strings.TrimSuffix(name, secondary)
+	return account, accountName.MatchString(account)
+}
+
 // All lists the accounts by name.
 func (a *Accounts) All() []Account {
 	return slices.SortedFunc(maps.Values(a.named), func(x, y Account) int { return cmp.Compare(x.Name, y.Name) })

@@ -66,7 +66,7 @@ func (s *SAS) covers(target Target) error {
 	case s.account():
 		return nil
 	case target.Container == "":
-		return fault.New(fault.AuthorizationFailure).With("Requests about the whole account need an account SAS or the account's key.")
+		return unauthentic("Requests about the whole account need an account SAS or the account's key.")
 	case kind != "c" && target.Blob == "":
 		return unauthentic("The shared access signature is for a blob, and the request is about a container.")
 	case kind == "bs" && target.Snapshot == "":

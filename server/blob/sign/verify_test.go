@@ -60,7 +60,7 @@ func TestGrants(t *testing.T) {
 		{"the blob's snapshot", ofBlob, request{target: Target{"c", "b", "2026-03-01T11:59:00.0000001Z"}}, ""},
 		{"the container", plain, request{target: Target{Container: "c"}, need: list}, ""},
 		{"the container with a blob's grant", ofBlob, request{target: Target{Container: "c"}, need: list}, fault.AuthenticationFailed},
-		{"the service", plain, request{need: Need{ResourceType: 's', Permissions: "l"}}, fault.AuthorizationFailure},
+		{"the service", plain, request{need: Need{ResourceType: 's', Permissions: "l"}}, fault.AuthenticationFailed},
 		{"another container", plain, request{target: Target{Container: "d", Blob: "b"}}, fault.AuthenticationFailed},
 
 		{"the last moment", plain, request{target: blob, now: noon.Add(time.Hour - 1)}, ""},
