@@ -83,18 +83,6 @@ func newTokenNew(a *app, file *string) *cobra.Command {
 	return cmd
 }
 
-// noneEmpty refuses flags that were given without a value, by an unset variable
-// of a script, say: a token would be valid for longer, or for others, than was
-// meant.
-func noneEmpty(cmd *cobra.Command, names ...string) error {
-	for _, name := range names {
-		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
-			return usagef("--%s is empty; give it a value, or leave it out", name)
-		}
-	}
-	return nil
-}
-
 // parseExpiry reads a time to come: so long from now, or RFC 3339. None is
 // never, which is nil.
 func parseExpiry(s string, now time.Time) (*time.Time, error) {

@@ -15,6 +15,7 @@ type field struct {
 	Enum     []string
 	Schemas  []string // names of those that a value without a type may have
 	Required bool
+	NonZero  bool // where it is sent, it is neither empty nor 0
 	Type     reflect.Type
 	index    []int // in its struct
 	place    int   // among the fields
@@ -39,6 +40,7 @@ func fieldsOf(t reflect.Type, tag string) []field {
 		fields = append(fields, field{
 			Name: name, Doc: f.Tag.Get("doc"), Example: f.Tag.Get("example"), Enum: listOf(f.Tag.Get("enum")),
 			Schemas:  listOf(f.Tag.Get("schema")),
+			NonZero:  f.Tag.Get("sent") == "nonzero",
 			Required: tag == "json" && !strings.HasPrefix(options, "omit"), Type: f.Type, index: f.Index,
 		})
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/leasehold/leasehold"
@@ -37,7 +38,12 @@ func (s *Server) change(c *call, in wire.ChangeRequest) (wire.Lease, error) {
 		return wire.Lease{}, c.unsupported()
 	}
 	r, err := in.Request()
-	if err = c.usable(err, r, r.ID, r.Holder, r.Resource); err != nil {
+	err = c.usable(err, r, r.ID, r.Holder, r.Resource)
+	if l, ok := c.carriedOut(err, r.Proposed); ok && c.caller.MayAct(l.Holder, l.Resource) {
+		// It acts on no other lease than the one that was looked at.
+		r.Holder, r.Resource, err = cmp.Or(r.Holder, l.Holder), cmp.Or(r.Resource, l.Resource), nil
+	}
+	if err != nil {
 		return wire.Lease{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return changer.Change(ctx, r) })
@@ -52,7 +58,14 @@ func (s *Server) transfer(c *call, in wire.TransferRequest) (wire.Lease, error) 
 		return wire.Lease{}, c.unsupported()
 	}
 	r, err := in.Request()
-	if err = c.usable(err, r, r.ID, r.Holder, r.Resource); err != nil {
+	err = c.usable(err, r, r.ID, r.Holder, r.Resource)
+	if l, ok := c.carriedOut(err, r.Proposed); ok && l.Holder == r.To && c.mayLease(l.Resource) {
+		// The old holder is not on record any more; the caller shows both ids
+		// instead. As a lease of the new holder it can only be answered for, not
+		// handed over.
+		r.Holder, r.Resource, err = r.To, cmp.Or(r.Resource, l.Resource), nil
+	}
+	if err != nil {
 		return wire.Lease{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return transferer.Transfer(ctx, r) })
@@ -116,6 +129,25 @@ func (c *call) mayUse(id leasehold.ID, holder, resource string) error {
 		return c.forbidden("")
 	}
 	return nil
+}
+
+// carriedOut looks whether a change or transfer that was refused because nobody
+// knows the id it shows was carried out before and repeats itself, its answer
+// having been lost: then the lease has the proposed id.
+func (c *call) carriedOut(refused error, proposed leasehold.ID) (leasehold.Lease, bool) {
+	finder, ok := c.s.store.(leasehold.Finder)
+	if !ok || proposed.IsZero() || leasehold.ReasonOf(refused) != leasehold.ReasonNotFound {
+		return leasehold.Lease{}, false
+	}
+	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return finder.Find(ctx, proposed) })
+	return l, err == nil
+}
+
+// mayLease reports whether the caller may lease the resource for some holder.
+func (c *call) mayLease(resource string) bool {
+	anyHolder := c.caller
+	anyHolder.Holders = nil
+	return anyHolder.MayAct("", resource)
 }
 
 // named puts the call's own name on an error of a step on its way.

@@ -37,12 +37,8 @@ func (s *Server) look(c *call, resource string) (leasehold.Status, error) {
 	if err := leasehold.CheckResource(resource); err != nil {
 		return leasehold.Status{}, err
 	}
-	if !c.caller.Has(auth.RoleReader) {
-		anyHolder := c.caller
-		anyHolder.Holders = nil
-		if !anyHolder.MayAct("", resource) {
-			return leasehold.Status{}, c.forbidden(resource)
-		}
+	if !c.caller.Has(auth.RoleReader) && !c.mayLease(resource) {
+		return leasehold.Status{}, c.forbidden(resource)
 	}
 	return within(c, func(ctx context.Context) (leasehold.Status, error) { return s.store.Status(ctx, resource) })
 }

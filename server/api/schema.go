@@ -89,6 +89,10 @@ func (s schemas) field(f field) object {
 	if f.Required && f.Type.Kind() == reflect.Pointer {
 		o = object{"anyOf": []object{o, {"type": "null"}}}
 	}
+	if f.NonZero {
+		least := map[string]string{"string": "minLength", "integer": "minimum"}
+		o[least[o["type"].(string)]] = 1
+	}
 	if f.Doc != "" {
 		o["description"] = f.Doc
 	}
