@@ -6,15 +6,17 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// The tag sent:"nonzero" marks fields that the server refuses where they are
-// sent empty or as 0. Here, as in the requests of a store, such a field is one
-// that was left out.
+// The tags of the shapes, besides those of package json: sent:"nonzero" marks
+// fields that the server refuses where they are sent empty or as 0 (here, as in
+// the requests of a store, such a field is one that was left out); or:"NAME" is a
+// field that is required, by its own name or by that one; required:"NAME" says of
+// an embedded shape that it always has this field there.
 
 // AcquireRequest is the body of POST /v1/leases/acquire.
 type AcquireRequest struct {
-	Resource    string            `json:"resource,omitempty" sent:"nonzero" example:"deploy:prod" doc:"Required, by this name or as file_path."`
+	Resource    string            `json:"resource,omitempty" or:"file_path" sent:"nonzero" example:"deploy:prod"`
 	FilePath    string            `json:"file_path,omitempty" sent:"nonzero" doc:"Another name for resource."`
-	Holder      string            `json:"holder,omitempty" sent:"nonzero" example:"ci:42" doc:"Required, by this name or as agent_id."`
+	Holder      string            `json:"holder,omitempty" or:"agent_id" sent:"nonzero" example:"ci:42"`
 	AgentID     string            `json:"agent_id,omitempty" sent:"nonzero" doc:"Another name for holder."`
 	TTL         *float64          `json:"ttl_seconds,omitempty" example:"60" doc:"1 to 86400, fractions allowed; -1 means no end. Default: setting default_ttl_seconds."`
 	Duration    *float64          `json:"duration,omitempty" doc:"Another name for ttl_seconds."`
@@ -135,7 +137,7 @@ func FromRelease(r leasehold.ReleaseRequest) ReleaseRequest {
 // Released is the answer to a release.
 type Released struct {
 	Success bool `json:"success"`
-	Lease
+	Lease   `required:"lease_id"`
 }
 
 // ChangeRequest is the body of POST /v1/leases/change.

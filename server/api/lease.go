@@ -9,13 +9,13 @@ import (
 )
 
 // renew serves POST /v1/leases/renew.
-func (s *Server) renew(c *call, in wire.RenewRequest) (wire.Lease, error) {
+func (s *Server) renew(c *call, in wire.RenewRequest) (wire.Owned, error) {
 	r, err := in.Request()
 	if err = c.usable(err, r, r.ID, r.Holder, r.Resource); err != nil {
-		return wire.Lease{}, err
+		return wire.Owned{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return s.store.Renew(ctx, r) })
-	return leaseAnswer(l, err)
+	return owned(l, err)
 }
 
 // release serves POST /v1/leases/release.
@@ -32,10 +32,10 @@ func (s *Server) release(c *call, in wire.ReleaseRequest) (wire.Released, error)
 }
 
 // change serves POST /v1/leases/change.
-func (s *Server) change(c *call, in wire.ChangeRequest) (wire.Lease, error) {
+func (s *Server) change(c *call, in wire.ChangeRequest) (wire.Owned, error) {
 	changer, ok := s.store.(leasehold.Changer)
 	if !ok {
-		return wire.Lease{}, c.unsupported()
+		return wire.Owned{}, c.unsupported()
 	}
 	r, err := in.Request()
 	err = c.usable(err, r, r.ID, r.Holder, r.Resource)
@@ -44,10 +44,10 @@ func (s *Server) change(c *call, in wire.ChangeRequest) (wire.Lease, error) {
 		r.Holder, r.Resource, err = cmp.Or(r.Holder, l.Holder), cmp.Or(r.Resource, l.Resource), nil
 	}
 	if err != nil {
-		return wire.Lease{}, err
+		return wire.Owned{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return changer.Change(ctx, r) })
-	return leaseAnswer(l, err)
+	return owned(l, err)
 }
 
 // transfer serves POST /v1/leases/transfer. The new holder need not be one that
@@ -69,31 +69,35 @@ func (s *Server) transfer(c *call, in wire.TransferRequest) (wire.Lease, error) 
 		return wire.Lease{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return transferer.Transfer(ctx, r) })
-	return leaseAnswer(l, err)
+	if err != nil {
+		return wire.Lease{}, err
+	}
+	return wire.FromLease(l), nil
 }
 
 // get serves POST /v1/leases/get.
-func (s *Server) get(c *call, in wire.GetRequest) (wire.Lease, error) {
+func (s *Server) get(c *call, in wire.GetRequest) (wire.Owned, error) {
 	finder, ok := s.store.(leasehold.Finder)
 	if !ok {
-		return wire.Lease{}, c.unsupported()
+		return wire.Owned{}, c.unsupported()
 	}
 	id, err := in.Request()
 	if err != nil {
-		return wire.Lease{}, err
+		return wire.Owned{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return finder.Find(ctx, id) })
 	if err == nil && !c.caller.MayAct(l.Holder, l.Resource) {
 		err = c.forbidden("")
 	}
-	return leaseAnswer(l, err)
+	return owned(l, err)
 }
 
-func leaseAnswer(l leasehold.Lease, err error) (wire.Lease, error) {
+// owned answers the owner of a lease.
+func owned(l leasehold.Lease, err error) (wire.Owned, error) {
 	if err != nil {
-		return wire.Lease{}, err
+		return wire.Owned{}, err
 	}
-	return wire.FromLease(l), nil
+	return wire.Owned{Lease: wire.FromLease(l)}, nil
 }
 
 // usable checks a request that shows a lease id, if it could be read at all.

@@ -15,7 +15,7 @@ func (s *Server) statusByPath(c *call, _ none) (wire.Resource, error) {
 }
 
 type resourceQuery struct {
-	Resource string `query:"resource" doc:"The resource's name. Required." example:"deploy:prod"`
+	Resource string `query:"resource,required" doc:"The resource's name." example:"deploy:prod"`
 }
 
 // statusByQuery serves GET /v1/resource.
