@@ -75,12 +75,12 @@ func (t *retention) renewUntil(ctx context.Context) {
 		switch {
 		case err == nil:
 			pause = firstRetention
-			wait(ctx, max(ttl/3, retryRetention/4))
-		case ended(err):
+			pauseFor(ctx, max(ttl/3, retryRetention/4))
+		case leaseEnded(err):
 			t.end(err)
 			return
 		default:
-			wait(ctx, pause)
+			pauseFor(ctx, pause)
 			pause = min(2*pause, retryRetention)
 		}
 	}
@@ -95,10 +95,10 @@ func (t *retention) renewOnce(ctx context.Context) (ttl time.Duration, err error
 	return l.TTL, err
 }
 
-// ended reports whether the store has said that the lease is over. One that is
+// leaseEnded reports whether the store has said that the lease is over. One that is
 // being broken, or has no renewals left, is not over yet; nor is one whose
 // caller is refused.
-func ended(err error) bool {
+func leaseEnded(err error) bool {
 	switch leasehold.ReasonOf(err) {
 	case leasehold.ReasonBreaking, leasehold.ReasonMaxRenewals:
 		return false
@@ -121,8 +121,8 @@ func (t *retention) warnOver() {
 	t.warn("the lease on %s is over, and the next holder may run beside the command: %v", quote(t.resource), t.over)
 }
 
-// wait returns early when the context ends.
-func wait(ctx context.Context, d time.Duration) {
+// pauseFor returns early when the context ends.
+func pauseFor(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -40,7 +40,7 @@ type guardian struct {
 	since   time.Duration // when it was first
 	again   time.Duration // when to send it again
 	stuck   bool          // people know that the command cannot be stopped
-	left    bool          // people know that the runner is gone as well
+	alone   bool          // people know that the runner is gone as well
 }
 
 // Guardian is the second role. The last two arguments are the pipes from and to
@@ -126,21 +126,21 @@ func (g *guardian) kill(at time.Duration) {
 	case errors.Is(err, syscall.EPERM):
 		g.refused(err)
 	case at-g.since >= survivesAfter:
-		g.tellStuck(nil)
+		g.warnStuck(nil)
 	}
 }
 
 // refused takes in what came of a signal that should end the command.
 func (g *guardian) refused(err error) {
 	if errors.Is(err, syscall.EPERM) {
-		g.tellStuck(err)
+		g.warnStuck(err)
 	}
 }
 
-// tellStuck tells people, once, that the command runs on, and once more when
+// warnStuck tells people, once, that the command runs on, and once more when
 // nobody is left to renew its lease. This process does it itself: the runner may
 // be stopped or gone.
-func (g *guardian) tellStuck(refused error) {
+func (g *guardian) warnStuck(refused error) {
 	if !g.stuck {
 		why := g.group.survivors(refused)
 		if why == "" {
@@ -150,8 +150,8 @@ func (g *guardian) tellStuck(refused error) {
 		fmt.Fprintln(os.Stderr, "leasehold:", why)
 		send(g.reports, report{Kind: reportStuck})
 	}
-	if g.orders == nil && !g.left {
-		g.left = true
+	if g.orders == nil && !g.alone {
+		g.alone = true
 		fmt.Fprintln(os.Stderr, "leasehold: leasehold run itself is gone, and nobody renews the lease: "+
 			"when its ttl is over, the next holder may run beside the command")
 	}

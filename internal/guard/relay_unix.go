@@ -32,7 +32,7 @@ func (r *runner) hear(what report) {
 	case reportLate:
 		r.lost = true
 	case reportStuck:
-		r.told = true
+		r.warned = true
 		r.stuck()
 	case reportEnded:
 		r.ended = true

@@ -33,7 +33,7 @@ type runner struct {
 	ended    bool // the command has; its group may not be empty
 	empty    bool // the group is
 	lost     bool
-	told     bool // people know that the command cannot be stopped
+	warned   bool // people know that the command cannot be stopped
 	outcome  Outcome
 	fault    error // why the command did not begin
 	leftover <-chan time.Time
@@ -179,17 +179,17 @@ func (r *runner) judge() {
 // refused tells that the command may not be signalled, if that is so.
 func (r *runner) refused(err error) {
 	if errors.Is(err, syscall.EPERM) {
-		r.tellStuck(err)
+		r.warnStuck(err)
 	}
 }
 
-// tellStuck says what the guardian would, where that does not act.
-func (r *runner) tellStuck(refused error) {
-	if r.told {
+// warnStuck says what the guardian would, where that does not act.
+func (r *runner) warnStuck(refused error) {
+	if r.warned {
 		return
 	}
 	if why := r.group.survivors(refused); why != "" {
-		r.told = true
+		r.warned = true
 		r.tell(why)
 		r.stuck()
 	}
@@ -227,7 +227,7 @@ func (r *runner) clear() {
 		}
 		r.refused(err)
 		if now()-begin >= survivesAfter {
-			r.tellStuck(nil)
+			r.warnStuck(nil)
 		}
 		time.Sleep(lookEvery / 4) // nobody tells when a foreign process ends
 	}
@@ -238,7 +238,7 @@ func (r *runner) verdict() error {
 	switch {
 	case r.fault != nil:
 		return r.fault
-	case !r.empty && r.told:
+	case !r.empty && r.warned:
 		return fmt.Errorf("%w, and the command, which could not be killed, ran on until it ended", ErrGuardian)
 	case !r.empty:
 		return fmt.Errorf("%w, so the command was killed", ErrGuardian)

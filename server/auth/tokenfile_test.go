@@ -177,6 +177,9 @@ func FuzzParse(f *testing.F) {
 		}
 		var ours document
 		for _, r := range d.rows() {
+			if r.Expires != nil && !r.Expired(*r.Expires) {
+				t.Errorf("%+v has not expired at its end", r)
+			}
 			if ours, err = ours.add(r); err != nil {
 				t.Fatalf("add(%+v) = %v", r, err)
 			}
