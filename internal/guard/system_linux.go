@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"cmp"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,7 +36,8 @@ func program() (string, error) {
 // rename tells ps and top what this process is for.
 func rename(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }
 
-// members lists the processes of the group, as far as /proc shows them.
+// members lists the processes of the group, as far as /proc shows them, the
+// command itself first.
 func (g group) members() []member {
 	entries, _ := os.ReadDir("/proc")
 	var all []member
@@ -47,6 +50,13 @@ func (g group) members() []member {
 			all = append(all, m)
 		}
 	}
+	key := func(m member) int {
+		if m.pid == int(g) {
+			return 0
+		}
+		return m.pid
+	}
+	slices.SortFunc(all, func(a, b member) int { return cmp.Compare(key(a), key(b)) })
 	return all
 }
 
