@@ -171,14 +171,14 @@ func (r *runner) judge() {
 		return
 	}
 	r.lost = true
-	if r.group != 0 && !r.empty {
-		r.refused(r.group.kill())
+	if r.group == 0 || r.empty {
+		return
 	}
-}
-
-// refused tells that the command may not be signalled, if that is so.
-func (r *runner) refused(err error) {
-	if errors.Is(err, syscall.EPERM) {
+	switch err := r.group.kill(); {
+	case !errors.Is(err, syscall.EPERM) || r.warned:
+	case at < r.deadline.Kill+survivesAfter: // the guardian's warning may be under way
+		r.late.Reset(wakeEvery)
+	default:
 		r.warnStuck(err)
 	}
 }
@@ -225,9 +225,8 @@ func (r *runner) clear() {
 		if r.group.empty() {
 			return
 		}
-		r.refused(err)
-		if now()-begin >= survivesAfter {
-			r.warnStuck(nil)
+		if errors.Is(err, syscall.EPERM) || now()-begin >= survivesAfter {
+			r.warnStuck(err)
 		}
 		time.Sleep(lookEvery / 4) // nobody tells when a foreign process ends
 	}
