@@ -46,8 +46,9 @@ cover: ## run the tests as `make test` does, print coverage, fail below the thre
 	@scripts/cover $(COVERAGE)
 
 .PHONY: test-sdks
-test-sdks: test/sdk-js/node_modules/.package-lock.json ## try the Azure Blob door with Azure's own JavaScript SDK
+test-sdks: test/sdk-js/node_modules/.package-lock.json test/openapi/node_modules/.package-lock.json ## try the APIs with Azure's own JavaScript SDK and with a client made from the OpenAPI document
 	cd test/sdk-js && node run.js
+	cd test/openapi && node run.js
 
 # npm writes this file last, so what is installed already is not asked for again.
 %/node_modules/.package-lock.json: %/package.json %/package-lock.json

@@ -102,7 +102,10 @@ type RenewRequest struct {
 	// TTL replaces the lease's ttl. Zero keeps it.
 	TTL time.Duration
 
-	// Holder and Token, where sent, must match the lease.
+	// Holder and Token must match the lease, unless they are left zero: no lease
+	// has an empty holder or the token 0, so zero is never a value to match. A
+	// caller whose own variable may be unset has to check that first; the JSON
+	// API refuses such values where they are sent.
 	Holder string
 	Token  uint64
 }
@@ -111,8 +114,8 @@ type RenewRequest struct {
 type ReleaseRequest struct {
 	ID       ID
 	Resource string // as in RenewRequest
-	Holder   string // where sent, must match
-	Token    uint64 // where sent, must match
+	Holder   string // as in RenewRequest
+	Token    uint64 // as in RenewRequest
 
 	// Why goes into the history record's reason.
 	Why string
@@ -195,8 +198,8 @@ type ChangeRequest struct {
 	ID       ID
 	Resource string // as in RenewRequest
 	Proposed ID     // required
-	Holder   string // where sent, must match
-	Token    uint64 // where sent, must match
+	Holder   string // as in RenewRequest
+	Token    uint64 // as in RenewRequest
 }
 
 // Transferer is a store that can hand a lease to another holder.
@@ -215,8 +218,8 @@ type TransferRequest struct {
 	To       string            // the new holder; another one than now
 	Proposed ID                // the new holder's id; zero: the store makes one
 	Metadata map[string]string // replaces the metadata unless nil
-	Holder   string            // where sent, must match
-	Token    uint64            // where sent, must match
+	Holder   string            // as in RenewRequest
+	Token    uint64            // as in RenewRequest
 }
 
 // Finder is a store that finds a lease by its id alone.

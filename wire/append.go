@@ -64,7 +64,8 @@ func (e *encoder) lease(w Lease) {
 // AppendJSON appends what json.Marshal would write.
 func (w AcquireRequest) AppendJSON(b []byte) ([]byte, error) {
 	e := encoder{b: append(b, '{')}
-	e.text("resource", w.Resource)
+	e.optional("resource", w.Resource)
+	e.optional("file_path", w.FilePath)
 	e.optional("holder", w.Holder)
 	e.optional("agent_id", w.AgentID)
 	e.optionalNumber("ttl_seconds", w.TTL)
@@ -94,6 +95,7 @@ func (w RenewRequest) AppendJSON(b []byte) ([]byte, error) {
 	e := encoder{b: append(b, '{')}
 	e.text("lease_id", w.LeaseID)
 	e.optional("resource", w.Resource)
+	e.optional("file_path", w.FilePath)
 	e.optionalNumber("ttl_seconds", w.TTL)
 	e.optionalNumber("duration", w.Duration)
 	e.optional("holder", w.Holder)
@@ -107,6 +109,7 @@ func (w ReleaseRequest) AppendJSON(b []byte) ([]byte, error) {
 	e := encoder{b: append(b, '{')}
 	e.text("lease_id", w.LeaseID)
 	e.optional("resource", w.Resource)
+	e.optional("file_path", w.FilePath)
 	e.optional("holder", w.Holder)
 	e.optional("agent_id", w.AgentID)
 	e.optionalToken(w.Token)

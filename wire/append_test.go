@@ -32,17 +32,17 @@ func TestAppendWritesWhatEncodingJSONDoes(t *testing.T) {
 		checkAppend(t, FromGrant(g, rapid.Bool().Draw(t, "blocking")))
 		checkAppend(t, Released{Success: rapid.Bool().Draw(t, "success"), Lease: FromLease(l)})
 		checkAppend(t, AcquireRequest{
-			Resource: l.Resource, Holder: genOptionalName().Draw(t, "holder"), AgentID: genOptionalName().Draw(t, "agent"),
+			Resource: genOptionalName().Draw(t, "resource"), FilePath: genOptionalName().Draw(t, "path"), Holder: genOptionalName().Draw(t, "holder"), AgentID: genOptionalName().Draw(t, "agent"),
 			TTL: optional(t, rapid.Float64()), Duration: optional(t, rapid.Float64()), LeaseID: reveal(l.ID), Metadata: l.Metadata,
 			MaxRenewals: optional(t, rapid.Int()), Blocking: rapid.Bool().Draw(t, "blocks"),
 			TimeoutMS: optional(t, rapid.Int64()), Priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
 		})
 		checkAppend(t, RenewRequest{
-			LeaseID: reveal(l.ID), Resource: genOptionalName().Draw(t, "resource"), TTL: optional(t, rapid.Float64()),
+			LeaseID: reveal(l.ID), Resource: genOptionalName().Draw(t, "resource"), FilePath: genOptionalName().Draw(t, "path"), TTL: optional(t, rapid.Float64()),
 			Duration: optional(t, rapid.Float64()), Holder: l.Holder, AgentID: genOptionalName().Draw(t, "agent"), Token: l.Token,
 		})
 		checkAppend(t, ReleaseRequest{
-			LeaseID: reveal(l.ID), Resource: genOptionalName().Draw(t, "resource"), Holder: l.Holder,
+			LeaseID: reveal(l.ID), Resource: genOptionalName().Draw(t, "resource"), FilePath: genOptionalName().Draw(t, "path"), Holder: l.Holder,
 			AgentID: genOptionalName().Draw(t, "agent"), Token: l.Token, Reason: rapid.String().Draw(t, "reason"),
 		})
 	})

@@ -25,5 +25,5 @@ type BatchAnswer struct {
 // Answer is what the call would have answered by itself.
 type Answer struct {
 	Status int             `json:"status" doc:"The HTTP status of the call."`
-	Body   json.RawMessage `json:"body" schema:"Grant,Lease,Released,Problem" doc:"The answer of the call, or the problem."`
+	Body   json.RawMessage `json:"body" schema:"Grant,Owned,Released,Problem" doc:"The answer of the call, or the problem."`
 }

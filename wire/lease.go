@@ -76,9 +76,14 @@ func (w Lease) Lease() (leasehold.Lease, error) {
 	return l, err
 }
 
+// Owned is a lease in an answer to its owner, which has its id.
+type Owned struct {
+	Lease `required:"lease_id"`
+}
+
 // Grant is the answer to an acquire.
 type Grant struct {
-	Lease
+	Lease      `required:"lease_id"`
 	Idempotent bool   `json:"idempotent,omitempty" doc:"The lease was held already; its ttl was restarted."`
 	WaitedMS   *int64 `json:"waited_ms,omitempty" doc:"From receipt to grant, of a blocking acquire."`
 }
@@ -115,7 +120,7 @@ func seconds(d time.Duration) float64 {
 	return d.Seconds()
 }
 
-// duration is the inverse of seconds, exact for anything below a hundred days.
+// duration is the inverse of seconds, exact for anything below 48 days.
 // What no duration can hold becomes the nearest that one can: a number from
 // elsewhere must not wrap around.
 func duration(s float64) time.Duration {

@@ -6,14 +6,21 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
+// The tags of the shapes, besides those of package json: sent:"nonzero" marks
+// fields that the server refuses where they are sent empty or as 0 (here, as in
+// the requests of a store, such a field is one that was left out); or:"NAME" is a
+// field that is required, by its own name or by that one; required:"NAME" says of
+// an embedded shape that it always has this field there.
+
 // AcquireRequest is the body of POST /v1/leases/acquire.
 type AcquireRequest struct {
-	Resource    string            `json:"resource" example:"deploy:prod"`
-	Holder      string            `json:"holder,omitempty" example:"ci:42"`
-	AgentID     string            `json:"agent_id,omitempty" doc:"Another name for holder."`
+	Resource    string            `json:"resource,omitempty" or:"file_path" sent:"nonzero" example:"deploy:prod"`
+	FilePath    string            `json:"file_path,omitempty" sent:"nonzero" doc:"Another name for resource."`
+	Holder      string            `json:"holder,omitempty" or:"agent_id" sent:"nonzero" example:"ci:42"`
+	AgentID     string            `json:"agent_id,omitempty" sent:"nonzero" doc:"Another name for holder."`
 	TTL         *float64          `json:"ttl_seconds,omitempty" example:"60" doc:"1 to 86400, fractions allowed; -1 means no end. Default: setting default_ttl_seconds."`
 	Duration    *float64          `json:"duration,omitempty" doc:"Another name for ttl_seconds."`
-	LeaseID     string            `json:"lease_id,omitempty" doc:"A UUID that makes the request safe to repeat."`
+	LeaseID     string            `json:"lease_id,omitempty" sent:"nonzero" doc:"A UUID that makes the request safe to repeat."`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	MaxRenewals *int              `json:"max_renewals,omitempty" doc:"-1 means no limit. Default: setting max_renewals."`
 	Blocking    bool              `json:"blocking,omitempty" doc:"Wait in the queue while the resource is held."`
@@ -23,13 +30,12 @@ type AcquireRequest struct {
 
 // Request turns the body into a store's request, and says whether to wait.
 func (w AcquireRequest) Request() (r leasehold.AcquireRequest, wait bool, err error) {
-	holder, err := oneOf("holder", w.Holder, "agent_id", w.AgentID)
-	if err != nil {
+	r = leasehold.AcquireRequest{Metadata: w.Metadata, MaxRenewals: w.MaxRenewals, Priority: w.Priority}
+	if r.Resource, err = resource(w.Resource, w.FilePath); err != nil {
 		return r, false, err
 	}
-	r = leasehold.AcquireRequest{
-		Resource: w.Resource, Holder: holder, Metadata: w.Metadata,
-		MaxRenewals: w.MaxRenewals, Priority: w.Priority,
+	if r.Holder, err = holder(w.Holder, w.AgentID); err != nil {
+		return r, false, err
 	}
 	if r.ID, err = optionalID(w.LeaseID); err != nil {
 		return r, false, err
@@ -69,18 +75,22 @@ func FromAcquire(r leasehold.AcquireRequest, blocking bool) AcquireRequest {
 // RenewRequest is the body of POST /v1/leases/renew.
 type RenewRequest struct {
 	LeaseID  string   `json:"lease_id"`
-	Resource string   `json:"resource,omitempty" doc:"If sent, it must be the lease's."`
+	Resource string   `json:"resource,omitempty" sent:"nonzero" doc:"If sent, it must be the lease's."`
+	FilePath string   `json:"file_path,omitempty" sent:"nonzero" doc:"Another name for resource."`
 	TTL      *float64 `json:"ttl_seconds,omitempty" doc:"A new ttl. Default: as before."`
 	Duration *float64 `json:"duration,omitempty" doc:"Another name for ttl_seconds."`
-	Holder   string   `json:"holder,omitempty" doc:"If sent, it must match the lease."`
-	AgentID  string   `json:"agent_id,omitempty" doc:"Another name for holder."`
-	Token    uint64   `json:"token,omitempty" doc:"If sent, it must match the lease."`
+	Holder   string   `json:"holder,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
+	AgentID  string   `json:"agent_id,omitempty" sent:"nonzero" doc:"Another name for holder."`
+	Token    uint64   `json:"token,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
 }
 
 // Request turns the body into a store's request.
 func (w RenewRequest) Request() (r leasehold.RenewRequest, err error) {
-	r = leasehold.RenewRequest{Resource: w.Resource, Token: w.Token}
-	if r.Holder, err = oneOf("holder", w.Holder, "agent_id", w.AgentID); err != nil {
+	r = leasehold.RenewRequest{Token: w.Token}
+	if r.Resource, err = resource(w.Resource, w.FilePath); err != nil {
+		return r, err
+	}
+	if r.Holder, err = holder(w.Holder, w.AgentID); err != nil {
 		return r, err
 	}
 	if r.TTL, err = ttl(w.TTL, w.Duration); err != nil {
@@ -98,17 +108,21 @@ func FromRenew(r leasehold.RenewRequest) RenewRequest {
 // ReleaseRequest is the body of POST /v1/leases/release.
 type ReleaseRequest struct {
 	LeaseID  string `json:"lease_id"`
-	Resource string `json:"resource,omitempty" doc:"If sent, it must be the lease's."`
-	Holder   string `json:"holder,omitempty" doc:"If sent, it must match the lease."`
-	AgentID  string `json:"agent_id,omitempty" doc:"Another name for holder."`
-	Token    uint64 `json:"token,omitempty" doc:"If sent, it must match the lease."`
+	Resource string `json:"resource,omitempty" sent:"nonzero" doc:"If sent, it must be the lease's."`
+	FilePath string `json:"file_path,omitempty" sent:"nonzero" doc:"Another name for resource."`
+	Holder   string `json:"holder,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
+	AgentID  string `json:"agent_id,omitempty" sent:"nonzero" doc:"Another name for holder."`
+	Token    uint64 `json:"token,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
 	Reason   string `json:"reason,omitempty" doc:"Kept in the history."`
 }
 
 // Request turns the body into a store's request.
 func (w ReleaseRequest) Request() (r leasehold.ReleaseRequest, err error) {
-	r = leasehold.ReleaseRequest{Resource: w.Resource, Token: w.Token, Why: w.Reason}
-	if r.Holder, err = oneOf("holder", w.Holder, "agent_id", w.AgentID); err != nil {
+	r = leasehold.ReleaseRequest{Token: w.Token, Why: w.Reason}
+	if r.Resource, err = resource(w.Resource, w.FilePath); err != nil {
+		return r, err
+	}
+	if r.Holder, err = holder(w.Holder, w.AgentID); err != nil {
 		return r, err
 	}
 	r.ID, err = requiredID("lease_id", w.LeaseID)
@@ -123,16 +137,16 @@ func FromRelease(r leasehold.ReleaseRequest) ReleaseRequest {
 // Released is the answer to a release.
 type Released struct {
 	Success bool `json:"success"`
-	Lease
+	Lease   `required:"lease_id"`
 }
 
 // ChangeRequest is the body of POST /v1/leases/change.
 type ChangeRequest struct {
 	LeaseID  string `json:"lease_id"`
 	Proposed string `json:"proposed_lease_id"`
-	Resource string `json:"resource,omitempty" doc:"If sent, it must be the lease's."`
-	Holder   string `json:"holder,omitempty" doc:"If sent, it must match the lease."`
-	Token    uint64 `json:"token,omitempty" doc:"If sent, it must match the lease."`
+	Resource string `json:"resource,omitempty" sent:"nonzero" doc:"If sent, it must be the lease's."`
+	Holder   string `json:"holder,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
+	Token    uint64 `json:"token,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
 }
 
 // Request turns the body into a store's request.
@@ -154,11 +168,11 @@ func FromChange(r leasehold.ChangeRequest) ChangeRequest {
 type TransferRequest struct {
 	LeaseID  string            `json:"lease_id"`
 	To       string            `json:"to_holder" example:"ci:43"`
-	Proposed string            `json:"proposed_lease_id,omitempty" doc:"The new holder's id; then it is not echoed."`
+	Proposed string            `json:"proposed_lease_id,omitempty" sent:"nonzero" doc:"The new holder's id; then it is not echoed."`
 	Metadata map[string]string `json:"metadata,omitzero" doc:"Replaces the metadata if sent, be it empty."`
-	Resource string            `json:"resource,omitempty" doc:"If sent, it must be the lease's."`
-	Holder   string            `json:"holder,omitempty" doc:"If sent, it must match the lease."`
-	Token    uint64            `json:"token,omitempty" doc:"If sent, it must match the lease."`
+	Resource string            `json:"resource,omitempty" sent:"nonzero" doc:"If sent, it must be the lease's."`
+	Holder   string            `json:"holder,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
+	Token    uint64            `json:"token,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
 }
 
 // Request turns the body into a store's request.
@@ -272,6 +286,10 @@ func requiredID(field, s string) (leasehold.ID, error) {
 	}
 	return id, err
 }
+
+func resource(name, alias string) (string, error) { return oneOf("resource", name, "file_path", alias) }
+
+func holder(name, alias string) (string, error) { return oneOf("holder", name, "agent_id", alias) }
 
 // oneOf takes the value of a field or of its alias, never of two that differ.
 func oneOf(field, value, alias, other string) (string, error) {

@@ -32,6 +32,9 @@ func (f *leaseFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.resource, "resource", "", "resource of the lease; needed only for stores that cannot find a lease by its id")
 	flags.StringVar(&f.holder, "holder", "", "refuse unless this is the lease's holder")
 	flags.Uint64Var(&f.token, "token", 0, "refuse unless this is the lease's fencing token")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		return noneEmpty(cmd, "lease-id", "resource", "holder", "token")
+	}
 }
 
 // lease returns the id of the lease that the user means.

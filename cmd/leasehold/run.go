@@ -24,6 +24,11 @@ What leaves the process group (setsid, daemons, the jobs of an interactive
 shell) is neither waited for nor killed. A job stopped with Ctrl-Z does not renew
 its lease: let it go on before the ttl is over, or it is lost.
 
+A command that changes its user (sudo) cannot be stopped by a run without
+privileges. Then standard error says what runs on, and the lease is renewed until
+it ends. If this program was killed as well, nobody can renew. Better put sudo
+before leasehold run.
+
 The command finds in its environment:
 
   LEASEHOLD_RESOURCE     what is held

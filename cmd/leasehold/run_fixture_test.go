@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -37,6 +39,7 @@ type runServer struct {
 	address string
 	caller  auth.Caller
 	server  *http.Server
+	lossy   atomic.Bool // what is asked is done, and the answer is lost
 }
 
 // heedSignals takes it back that the tests were started with signals ignored,
@@ -82,6 +85,10 @@ func (s *runServer) open() {
 	s.address = listener.Addr().String()
 	handler := api.New(s.store, nil).Handler()
 	s.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.lossy.Load() {
+			defer panic(http.ErrAbortHandler)
+			w = httptest.NewRecorder()
+		}
 		handler.ServeHTTP(w, r.WithContext(auth.With(r.Context(), s.caller)))
 	})}
 	go func() { _ = s.server.Serve(listener) }()
@@ -111,6 +118,16 @@ func (s *runServer) renewals(resource string) int {
 		s.t.Fatalf("Status(%q) = %+v, %v", resource, status, err)
 	}
 	return status.Lease.Renewals
+}
+
+// waiters returns how many wait for a resource.
+func (s *runServer) waiters(resource string) int {
+	s.t.Helper()
+	status, err := s.store.Status(context.Background(), resource)
+	if err != nil {
+		s.t.Fatalf("Status(%q) = %v", resource, err)
+	}
+	return len(status.Waiters)
 }
 
 // hold has somebody else hold a resource, and returns how to let go.

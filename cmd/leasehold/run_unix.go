@@ -45,9 +45,12 @@ func (a *app) runUnderLease(ctx context.Context, f runFlags, resource string, co
 		return r.refused(err)
 	}
 	r.say("holds %s with token %d", quote(resource), r.held.Token())
+	retention := r.startRetention()
 	outcome, err := guard.Run(&guard.Command{
-		Path: path, Args: command, Env: r.environment(), Grace: f.killAfter, Began: guard.LetGo, Guardian: guardianArgs,
+		Path: path, Args: command, Env: r.environment(), Grace: f.killAfter, Began: guard.LetGo,
+		Stuck: retention.stuck, Guardian: guardianArgs,
 	}, r, r.signals, func(s string) { r.warn("%s", s) })
+	retention.stop()
 	return r.finish(outcome, err)
 }
 

@@ -59,8 +59,11 @@ func newTokenNew(a *app, file *string) *cobra.Command {
 	flags.StringArrayVar(&spec.Resources, "resources", nil, "resource that it may hold, or a prefix with * (repeatable; default any)")
 	flags.StringVar(&expires, "expires", "", "when it ends: 720h from now, or a time in RFC 3339 (default never)")
 	flags.StringVar(&spec.Cert, "cert", "", "name in the client certificate that stands for it")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := needFile(*file); err != nil {
+			return err
+		}
+		if err := noneEmpty(cmd, "expires", "cert"); err != nil {
 			return err
 		}
 		spec.Name = args[0]
@@ -80,19 +83,20 @@ func newTokenNew(a *app, file *string) *cobra.Command {
 	return cmd
 }
 
-// parseExpiry reads a time to come: so long from now, or RFC 3339. None is never.
-func parseExpiry(s string, now time.Time) (time.Time, error) {
-	if d, err := parseDuration(s); err == nil {
-		return now.Add(d), nil
-	}
+// parseExpiry reads a time to come: so long from now, or RFC 3339. None is
+// never, which is nil.
+func parseExpiry(s string, now time.Time) (*time.Time, error) {
 	if s == "" {
-		return time.Time{}, nil
+		return nil, nil
+	}
+	if d, err := parseDuration(s); err == nil {
+		return new(now.Add(d)), nil
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return t, usagef("--expires is %q; want a duration such as 720h, or a time such as 2026-12-31T00:00:00Z", s)
+		return nil, usagef("--expires is %q; want a duration such as 720h, or a time such as 2026-12-31T00:00:00Z", s)
 	}
-	return t, nil
+	return &t, nil
 }
 
 func (a *app) printSecret(name, secret string) error {
@@ -151,10 +155,10 @@ func orAny(patterns []string) string {
 
 func expiry(t auth.Token, now time.Time) string {
 	switch {
-	case t.Expires.IsZero():
+	case t.Expires == nil:
 		return "never"
 	case t.Expired(now):
-		return "expired " + ago(t.Expires, now)
+		return "expired " + span(now.Sub(*t.Expires)) + " ago"
 	}
 	return "in " + span(t.Expires.Sub(now))
 }

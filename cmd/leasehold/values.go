@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/spf13/cobra"
 )
 
 // endless are the words for a duration without an end.
@@ -66,6 +67,21 @@ func bareNumber(s string) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(math.Round(f * 1e9)), true
+}
+
+// noneEmpty refuses flags that were given without a value, by an unset variable
+// of a script, say. What they guard would be open: a token without an end, a
+// release of any holder's lease.
+func noneEmpty(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		switch f := cmd.Flags().Lookup(name); {
+		case f.Changed && f.Value.String() == "":
+			return usagef("--%s is empty; give it a value, or leave it out", name)
+		case f.Changed && f.Value.Type() == "uint64" && f.Value.String() == "0":
+			return usagef("--%s is 0, which none is; give it a value, or leave it out", name)
+		}
+	}
+	return nil
 }
 
 // parseMoment reads a time: RFC 3339, or a duration, which means so long ago.

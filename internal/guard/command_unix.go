@@ -24,6 +24,10 @@ type Command struct {
 	// have no more use for their standard input and output then.
 	Began func()
 
+	// Stuck is called, once or more, when the command cannot be stopped and runs
+	// on; standard error then says why. May be nil.
+	Stuck func()
+
 	// Guardian is how this program is started in its second role.
 	Guardian []string
 }

@@ -23,6 +23,14 @@
 // matter how long a message was under way or how long the runner was stopped
 // before it was sent.
 //
+// A command that changes its user, as sudo does, may not be signalled by a
+// guardian without privileges. Each signal that should end it is therefore
+// checked: if the command runs on, standard error says which processes do and
+// why, the runner is told (Command.Stuck), and SIGKILL is tried again until the
+// group is empty. Until then Run does not return, so the runner can keep the
+// lease from others. When the runner is gone as well nobody can: the guardian
+// says so, and waits for the end.
+//
 // The command counts as ended when its process group is empty: background
 // processes that it left there are waited for, and are stopped like the command
 // itself when the lease is lost. A process that leaves the group (setsid, a

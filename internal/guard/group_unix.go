@@ -12,7 +12,8 @@ import (
 // group is the process group of a command, by its number.
 type group int
 
-// signal reaches every member. Number 0 reaches nobody and only looks.
+// signal reaches every member that this process may signal; EPERM means that
+// there is none of those. Number 0 reaches nobody and only looks.
 func (g group) signal(s syscall.Signal) error { return syscall.Kill(-int(g), s) }
 
 // empty reports whether no process is left in the group. One that has ended but
@@ -20,12 +21,13 @@ func (g group) signal(s syscall.Signal) error { return syscall.Kill(-int(g), s) 
 func (g group) empty() bool { return errors.Is(g.signal(0), syscall.ESRCH) }
 
 // terminate asks the members to end; one that is stopped could not hear it.
-func (g group) terminate() {
-	_ = g.signal(syscall.SIGTERM)
+func (g group) terminate() error {
+	err := g.signal(syscall.SIGTERM)
 	_ = g.signal(syscall.SIGCONT)
+	return err
 }
 
-func (g group) kill() { _ = g.signal(syscall.SIGKILL) }
+func (g group) kill() error { return g.signal(syscall.SIGKILL) }
 
 // change is news of a child: it ended, was stopped, or goes on.
 type change struct {

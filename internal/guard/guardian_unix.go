@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -36,6 +37,10 @@ type guardian struct {
 	leading bool          // the command itself has not ended
 	hurried bool          // SIGTERM was sent
 	killed  bool          // SIGKILL was sent
+	since   time.Duration // when it was first
+	again   time.Duration // when to send it again
+	stuck   bool          // people know that the command cannot be stopped
+	alone   bool          // people know that the runner is gone as well
 }
 
 // Guardian is the second role. The last two arguments are the pipes from and to
@@ -51,7 +56,7 @@ func Guardian(args, launcher []string) int {
 	deaf := make(chan os.Signal, 1) // nothing but SIGKILL ends a guardian early
 	hear(deaf, endings)
 	hear(deaf, others)
-	hear(deaf, []os.Signal{syscall.SIGTTIN, syscall.SIGTTOU})
+	hear(deaf, []os.Signal{syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGPIPE})
 	adopt()
 	g := &guardian{orders: receive[order](files[0]), reports: files[1], deadline: noDeadline}
 	plan, ok := <-g.orders
@@ -96,15 +101,59 @@ func (g *guardian) keep(at time.Duration) {
 	}
 	if at >= g.deadline.Term && !g.hurried {
 		g.hurried = true
-		g.group.terminate()
+		g.refused(g.group.terminate())
 		send(g.reports, report{Kind: reportLate})
 	}
-	if at >= g.deadline.Kill && !g.killed {
-		g.killed = true
-		g.group.kill()
+	if at >= g.deadline.Kill {
+		g.kill(at)
 	}
 	if g.wanted && !g.hurried { // nothing begins after its line
 		g.open()
+	}
+}
+
+// kill kills what is left of the group, again and again until nothing is: a
+// process that may not be signalled now may be later.
+func (g *guardian) kill(at time.Duration) {
+	switch {
+	case !g.killed:
+		g.killed, g.since = true, at
+	case at < g.again:
+		return
+	}
+	g.again = at + wakeEvery
+	switch err := g.group.kill(); {
+	case errors.Is(err, syscall.EPERM):
+		g.refused(err)
+	case at-g.since >= survivesAfter:
+		g.warnStuck(nil)
+	}
+}
+
+// refused takes in what came of a signal that should end the command.
+func (g *guardian) refused(err error) {
+	if errors.Is(err, syscall.EPERM) {
+		g.warnStuck(err)
+	}
+}
+
+// warnStuck tells people, once, that the command runs on, and once more when
+// nobody is left to renew its lease. This process does it itself: the runner may
+// be stopped or gone.
+func (g *guardian) warnStuck(refused error) {
+	if !g.stuck {
+		why := g.group.survivors(refused)
+		if why == "" {
+			return
+		}
+		g.stuck = true
+		fmt.Fprintln(os.Stderr, "leasehold:", why)
+		send(g.reports, report{Kind: reportStuck})
+	}
+	if g.orders == nil && !g.alone {
+		g.alone = true
+		fmt.Fprintln(os.Stderr, "leasehold: leasehold run itself is gone, and nobody renews the lease: "+
+			"when its ttl is over, the next holder may run beside the command")
 	}
 }
 
@@ -128,7 +177,10 @@ func (g *guardian) rest(at time.Duration) time.Duration {
 		next = g.deadline.Kill
 	}
 	rest := never
-	if next != never && !g.killed {
+	if g.killed {
+		next = g.again
+	}
+	if next != never {
 		rest = min(max(next-at, 0), wakeEvery)
 	}
 	if !g.leading {
@@ -152,9 +204,19 @@ func (g *guardian) obey(o order, ok bool) {
 			g.deadline = o.Deadline
 		}
 	case orderSignal:
-		_ = g.group.signal(syscall.Signal(o.Signal))
+		g.pass(syscall.Signal(o.Signal))
 	case orderStop:
 		g.stop()
+	}
+}
+
+// pass hands a signal on. Whoever wants the command to end hears each time that
+// it cannot be told.
+func (g *guardian) pass(s syscall.Signal) {
+	err := g.group.signal(s)
+	if Ends(s) {
+		g.stuck = g.stuck && err == nil
+		g.refused(err)
 	}
 }
 
@@ -173,7 +235,7 @@ func (g *guardian) stop() {
 	g.deadline = g.deadline.hasten(at, g.grace)
 	if !g.hurried {
 		g.hurried = true
-		g.group.terminate()
+		g.refused(g.group.terminate())
 	}
 }
 

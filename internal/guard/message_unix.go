@@ -38,6 +38,7 @@ const (
 	reportFailed  reportKind = "failed"  // it cannot
 	reportStopped reportKind = "stopped" // it was stopped, as by Ctrl-Z
 	reportLate    reportKind = "late"    // the deadline passed; SIGTERM was sent
+	reportStuck   reportKind = "stuck"   // the command cannot be stopped; standard error says why
 	reportEnded   reportKind = "ended"   // the command itself has ended
 	reportEmpty   reportKind = "empty"   // the group is empty: the last report
 )

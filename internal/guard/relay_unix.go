@@ -31,6 +31,9 @@ func (r *runner) hear(what report) {
 		r.stopped(syscall.Signal(what.Signal))
 	case reportLate:
 		r.lost = true
+	case reportStuck:
+		r.warned = true
+		r.stuck()
 	case reportEnded:
 		r.ended = true
 		r.outcome.Code = codeOf(syscall.WaitStatus(what.Status))

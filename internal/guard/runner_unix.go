@@ -33,6 +33,7 @@ type runner struct {
 	ended    bool // the command has; its group may not be empty
 	empty    bool // the group is
 	lost     bool
+	warned   bool // people know that the command cannot be stopped
 	outcome  Outcome
 	fault    error // why the command did not begin
 	leftover <-chan time.Time
@@ -170,8 +171,33 @@ func (r *runner) judge() {
 		return
 	}
 	r.lost = true
-	if r.group != 0 && !r.empty {
-		r.group.kill()
+	if r.group == 0 || r.empty {
+		return
+	}
+	switch err := r.group.kill(); {
+	case !errors.Is(err, syscall.EPERM) || r.warned:
+	case at < r.deadline.Kill+survivesAfter: // the guardian's warning may be under way
+		r.late.Reset(wakeEvery)
+	default:
+		r.warnStuck(err)
+	}
+}
+
+// warnStuck says what the guardian would, where that does not act.
+func (r *runner) warnStuck(refused error) {
+	if r.warned {
+		return
+	}
+	if why := r.group.survivors(refused); why != "" {
+		r.warned = true
+		r.tell(why)
+		r.stuck()
+	}
+}
+
+func (r *runner) stuck() {
+	if r.command.Stuck != nil {
+		r.command.Stuck()
 	}
 }
 
@@ -179,14 +205,8 @@ func (r *runner) judge() {
 // died, and what it guarded has to go.
 func (r *runner) reap() {
 	r.closePipes()
-	for !r.empty && r.group != 0 {
-		r.group.kill()
-		var status unix.WaitStatus
-		_, _ = unix.Wait4(-int(r.group), &status, unix.WNOHANG, nil) // orphans that came to us
-		if r.group.empty() {
-			break
-		}
-		time.Sleep(lookEvery / 4) // nobody tells when a foreign process ends
+	if !r.empty && r.group != 0 {
+		r.clear()
 	}
 	for {
 		var status unix.WaitStatus
@@ -196,16 +216,34 @@ func (r *runner) reap() {
 	}
 }
 
+// clear kills the group until it is empty.
+func (r *runner) clear() {
+	for begin := now(); ; {
+		err := r.group.kill()
+		var status unix.WaitStatus
+		_, _ = unix.Wait4(-int(r.group), &status, unix.WNOHANG, nil) // orphans that came to us
+		if r.group.empty() {
+			return
+		}
+		if errors.Is(err, syscall.EPERM) || now()-begin >= survivesAfter {
+			r.warnStuck(err)
+		}
+		time.Sleep(lookEvery / 4) // nobody tells when a foreign process ends
+	}
+}
+
 // verdict says what went wrong besides the command itself.
 func (r *runner) verdict() error {
 	switch {
 	case r.fault != nil:
 		return r.fault
+	case !r.empty && r.warned:
+		return fmt.Errorf("%w, and the command, which could not be killed, ran on until it ended", ErrGuardian)
 	case !r.empty:
-		return ErrGuardian
+		return fmt.Errorf("%w, so the command was killed", ErrGuardian)
 	}
 	return nil
 }
 
-// ErrGuardian means that the guardian died, and the command was killed.
-var ErrGuardian = errors.New("the guardian of the command died, so the command was killed")
+// ErrGuardian means that the guardian died before the command ended.
+var ErrGuardian = errors.New("the guardian of the command died")

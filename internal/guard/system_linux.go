@@ -1,7 +1,11 @@
 package guard
 
 import (
+	"cmp"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -31,3 +35,53 @@ func program() (string, error) {
 
 // rename tells ps and top what this process is for.
 func rename(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }
+
+// members lists the processes of the group, as far as /proc shows them, the
+// command itself first.
+func (g group) members() []member {
+	entries, _ := os.ReadDir("/proc")
+	var all []member
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if m, of := readMember(pid); of == g {
+			all = append(all, m)
+		}
+	}
+	key := func(m member) int {
+		if m.pid == int(g) {
+			return 0
+		}
+		return m.pid
+	}
+	slices.SortFunc(all, func(a, b member) int { return cmp.Compare(key(a), key(b)) })
+	return all
+}
+
+// readMember reads a process and its group from /proc, 0 if it is gone.
+func readMember(pid int) (m member, of group) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	stat, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return m, 0
+	}
+	// pid (name) state parent group …; the name may hold anything.
+	text := string(stat)
+	open, shut := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
+	if open < 0 || shut < open {
+		return m, 0
+	}
+	fields := strings.Fields(text[shut+1:])
+	if len(fields) < 3 {
+		return m, 0
+	}
+	number, _ := strconv.Atoi(fields[2])
+	m = member{pid: pid, name: text[open+1 : shut], uid: "unknown", ended: fields[0] == "Z" || fields[0] == "X"}
+	status, _ := os.ReadFile(dir + "/status")
+	if _, after, ok := strings.Cut(string(status), "\nUid:"); ok {
+		m.uid = strings.Fields(after)[0]
+	}
+	return m, group(number)
+}

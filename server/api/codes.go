@@ -58,7 +58,7 @@ var (
 // allCodes lists the codes of a call, those it has in common with others too.
 func (e *endpoint) allCodes() []leasehold.Reason {
 	if len(e.Roles) == 0 {
-		return e.Codes
+		return append(slices.Clip(e.Codes), leasehold.ReasonInvalid) // they take no parameters
 	}
 	all := slices.Concat(e.Codes, always)
 	if e.body != nil {

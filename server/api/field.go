@@ -15,19 +15,23 @@ type field struct {
 	Enum     []string
 	Schemas  []string // names of those that a value without a type may have
 	Required bool
+	Or       string // the other name of a field that is required by one of the two
+	NonZero  bool   // where it is sent, it is neither empty nor 0
 	Type     reflect.Type
 	index    []int // in its struct
 	place    int   // among the fields
 }
 
 // fieldsOf lists the fields that the tag names ("json" or "query"), those of
-// embedded structs in their place. A JSON field that is never omitted is required.
+// embedded structs in their place. A JSON field that is never omitted is required,
+// and so are a query's that says so and what the embedding says.
 func fieldsOf(t reflect.Type, tag string) []field {
 	var fields []field
 	for f := range t.Fields() {
 		if f.Anonymous {
 			for _, inner := range fieldsOf(f.Type, tag) {
 				inner.index = append([]int{f.Index[0]}, inner.index...)
+				inner.Required = inner.Required || inner.Name == f.Tag.Get("required")
 				fields = append(fields, inner)
 			}
 			continue
@@ -39,7 +43,9 @@ func fieldsOf(t reflect.Type, tag string) []field {
 		fields = append(fields, field{
 			Name: name, Doc: f.Tag.Get("doc"), Example: f.Tag.Get("example"), Enum: listOf(f.Tag.Get("enum")),
 			Schemas:  listOf(f.Tag.Get("schema")),
-			Required: tag == "json" && !strings.HasPrefix(options, "omit"), Type: f.Type, index: f.Index,
+			NonZero:  f.Tag.Get("sent") == "nonzero",
+			Required: tag == "json" && !strings.HasPrefix(options, "omit") || options == "required",
+			Or:       f.Tag.Get("or"), Type: f.Type, index: f.Index,
 		})
 	}
 	return fields

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -254,4 +256,21 @@ func TestUnsupported(t *testing.T) {
 		d.send(c.method, c.path, c.body).wantProblem(http.StatusNotImplemented, "unsupported")
 	}
 	d.release(g.LeaseID)
+}
+
+// TestWhatIsDeliberate: a renewal keeps the last ttl, and a lease that expired
+// cannot be released: the work under it may have overlapped with another's.
+func TestWhatIsDeliberate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t, nil, nil)
+		id := d.acquire("r", "a").LeaseID
+		for _, ttl := range []string{`,"ttl_seconds":7.5`, ``} {
+			l := want[wire.Owned](d.send("POST", "/v1/leases/renew", `{"lease_id":"`+id+`"`+ttl+`}`), http.StatusOK)
+			if l.TTL != 7.5 {
+				t.Errorf("renew with %q = ttl %v, want 7.5", ttl, l.TTL)
+			}
+		}
+		time.Sleep(8 * time.Second)
+		d.send("POST", "/v1/leases/release", `{"lease_id":"`+id+`"}`).wantProblem(http.StatusNotFound, "lease_expired")
+	})
 }

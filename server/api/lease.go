@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/leasehold/leasehold"
@@ -8,13 +9,13 @@ import (
 )
 
 // renew serves POST /v1/leases/renew.
-func (s *Server) renew(c *call, in wire.RenewRequest) (wire.Lease, error) {
+func (s *Server) renew(c *call, in wire.RenewRequest) (wire.Owned, error) {
 	r, err := in.Request()
 	if err = c.usable(err, r, r.ID, r.Holder, r.Resource); err != nil {
-		return wire.Lease{}, err
+		return wire.Owned{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return s.store.Renew(ctx, r) })
-	return leaseAnswer(l, err)
+	return owned(l, err)
 }
 
 // release serves POST /v1/leases/release.
@@ -31,17 +32,22 @@ func (s *Server) release(c *call, in wire.ReleaseRequest) (wire.Released, error)
 }
 
 // change serves POST /v1/leases/change.
-func (s *Server) change(c *call, in wire.ChangeRequest) (wire.Lease, error) {
+func (s *Server) change(c *call, in wire.ChangeRequest) (wire.Owned, error) {
 	changer, ok := s.store.(leasehold.Changer)
 	if !ok {
-		return wire.Lease{}, c.unsupported()
+		return wire.Owned{}, c.unsupported()
 	}
 	r, err := in.Request()
-	if err = c.usable(err, r, r.ID, r.Holder, r.Resource); err != nil {
-		return wire.Lease{}, err
+	err = c.usable(err, r, r.ID, r.Holder, r.Resource)
+	if l, ok := c.carriedOut(err, r.Proposed); ok && c.caller.MayAct(l.Holder, l.Resource) {
+		// It acts on no other lease than the one that was looked at.
+		r.Holder, r.Resource, err = cmp.Or(r.Holder, l.Holder), cmp.Or(r.Resource, l.Resource), nil
+	}
+	if err != nil {
+		return wire.Owned{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return changer.Change(ctx, r) })
-	return leaseAnswer(l, err)
+	return owned(l, err)
 }
 
 // transfer serves POST /v1/leases/transfer. The new holder need not be one that
@@ -52,35 +58,46 @@ func (s *Server) transfer(c *call, in wire.TransferRequest) (wire.Lease, error) 
 		return wire.Lease{}, c.unsupported()
 	}
 	r, err := in.Request()
-	if err = c.usable(err, r, r.ID, r.Holder, r.Resource); err != nil {
+	err = c.usable(err, r, r.ID, r.Holder, r.Resource)
+	if l, ok := c.carriedOut(err, r.Proposed); ok && l.Holder == r.To && c.mayLease(l.Resource) {
+		// The old holder is not on record any more; the caller shows both ids
+		// instead. As a lease of the new holder it can only be answered for, not
+		// handed over.
+		r.Holder, r.Resource, err = r.To, cmp.Or(r.Resource, l.Resource), nil
+	}
+	if err != nil {
 		return wire.Lease{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return transferer.Transfer(ctx, r) })
-	return leaseAnswer(l, err)
+	if err != nil {
+		return wire.Lease{}, err
+	}
+	return wire.FromLease(l), nil
 }
 
 // get serves POST /v1/leases/get.
-func (s *Server) get(c *call, in wire.GetRequest) (wire.Lease, error) {
+func (s *Server) get(c *call, in wire.GetRequest) (wire.Owned, error) {
 	finder, ok := s.store.(leasehold.Finder)
 	if !ok {
-		return wire.Lease{}, c.unsupported()
+		return wire.Owned{}, c.unsupported()
 	}
 	id, err := in.Request()
 	if err != nil {
-		return wire.Lease{}, err
+		return wire.Owned{}, err
 	}
 	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return finder.Find(ctx, id) })
 	if err == nil && !c.caller.MayAct(l.Holder, l.Resource) {
 		err = c.forbidden("")
 	}
-	return leaseAnswer(l, err)
+	return owned(l, err)
 }
 
-func leaseAnswer(l leasehold.Lease, err error) (wire.Lease, error) {
+// owned answers the owner of a lease.
+func owned(l leasehold.Lease, err error) (wire.Owned, error) {
 	if err != nil {
-		return wire.Lease{}, err
+		return wire.Owned{}, err
 	}
-	return wire.FromLease(l), nil
+	return wire.Owned{Lease: wire.FromLease(l)}, nil
 }
 
 // usable checks a request that shows a lease id, if it could be read at all.
@@ -116,6 +133,25 @@ func (c *call) mayUse(id leasehold.ID, holder, resource string) error {
 		return c.forbidden("")
 	}
 	return nil
+}
+
+// carriedOut looks whether a change or transfer that was refused because nobody
+// knows the id it shows was carried out before and repeats itself, its answer
+// having been lost: then the lease has the proposed id.
+func (c *call) carriedOut(refused error, proposed leasehold.ID) (leasehold.Lease, bool) {
+	finder, ok := c.s.store.(leasehold.Finder)
+	if !ok || proposed.IsZero() || leasehold.ReasonOf(refused) != leasehold.ReasonNotFound {
+		return leasehold.Lease{}, false
+	}
+	l, err := within(c, func(ctx context.Context) (leasehold.Lease, error) { return finder.Find(ctx, proposed) })
+	return l, err == nil
+}
+
+// mayLease reports whether the caller may lease the resource for some holder.
+func (c *call) mayLease(resource string) bool {
+	anyHolder := c.caller
+	anyHolder.Holders = nil
+	return anyHolder.MayAct("", resource)
 }
 
 // named puts the call's own name on an error of a step on its way.

@@ -27,6 +27,7 @@ func openapi(endpoints []*endpoint, version string) []byte {
 	document := object{
 		"openapi": "3.1.0",
 		"info": object{"title": "Leasehold", "version": version,
+			"license":     object{"name": "Apache License 2.0", "identifier": "Apache-2.0"},
 			"description": "Exclusive, time-bound, fenced leases on named resources. Errors are problem documents (RFC 9457) with a stable code; /docs explains each."},
 		"servers": []object{{"url": "/"}},
 		"paths":   paths,
@@ -43,13 +44,13 @@ func openapi(endpoints []*endpoint, version string) []byte {
 }
 
 func (s schemas) operation(e *endpoint) object {
-	o := object{"operationId": e.ID, "summary": e.Summary, "responses": s.responses(e)}
+	o := object{"operationId": e.ID, "summary": e.Summary, "responses": s.responses(e), "security": []object{}}
 	if params := s.parameters(e); len(params) > 0 {
 		o["parameters"] = params
 	}
 	if e.body != nil {
 		o["requestBody"] = object{
-			"required": len(requiredFields(e.body)) > 0,
+			"required": needsFields(e.body),
 			"content":  object{"application/json": object{"schema": s.of(e.body), "example": e.Request}},
 		}
 	}
@@ -68,8 +69,8 @@ func roleNames(e *endpoint) string {
 	return strings.Join(names, " or ")
 }
 
-func requiredFields(t reflect.Type) []field {
-	return slices.DeleteFunc(fieldsOf(t, "json"), func(f field) bool { return !f.Required })
+func needsFields(t reflect.Type) bool {
+	return slices.ContainsFunc(fieldsOf(t, "json"), func(f field) bool { return f.Required || f.Or != "" })
 }
 
 func (s schemas) parameters(e *endpoint) []object {
@@ -86,6 +87,9 @@ func (s schemas) parameters(e *endpoint) []object {
 			p["name"] = paramName(f)
 			p["description"] = f.Doc + " KEY stands for the key."
 			p["schema"] = object{"type": "string"}
+		}
+		if f.Required {
+			p["required"] = true
 		}
 		if f.Example != "" {
 			p["example"] = f.Example

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,6 +64,49 @@ func TestDocumentStructure(t *testing.T) {
 	}
 	if operations != len(d.server.endpoints) {
 		t.Errorf("the document has %d operations, the table %d", operations, len(d.server.endpoints))
+	}
+}
+
+// TestDocumentSaysWhatIsOpen: a path without roles asks for nothing, every other
+// takes a token.
+func TestDocumentSaysWhatIsOpen(t *testing.T) {
+	d, doc := document(t)
+	if license, _ := doc["info"].(object)["license"].(object); license["identifier"] != "Apache-2.0" {
+		t.Errorf("the license is %v, want Apache-2.0", license)
+	}
+	for _, e := range d.server.endpoints {
+		op := doc["paths"].(object)[e.Path].(object)[strings.ToLower(e.Method)].(object)
+		security, ok := op["security"].([]any)
+		if !ok || (len(security) == 0) != (len(e.Roles) == 0) {
+			t.Errorf("%s: security is %v, with the roles %v", e.label(), op["security"], e.Roles)
+		}
+	}
+}
+
+// TestDocumentSaysWhatIsRequired: a generated client neither casts nor guesses.
+func TestDocumentSaysWhatIsRequired(t *testing.T) {
+	_, doc := document(t)
+	schema := func(name string) object { return doc["components"].(object)["schemas"].(object)[name].(object) }
+	for name, required := range map[string]bool{"Grant": true, "Owned": true, "Released": true, "Lease": false} {
+		if got := slices.Contains(schema(name)["required"].([]any), any("lease_id")); got != required {
+			t.Errorf("%s requires lease_id: %v, want %v", name, got, required)
+		}
+	}
+	for text, valid := range map[string]bool{
+		`{"resource":"r","holder":"h"}`: true, `{"file_path":"r","agent_id":"h"}`: true,
+		`{"resource":"r"}`: false, `{"holder":"h","ttl_seconds":1}`: false, `{"resource":"r","holder":"h","colour":"red"}`: false,
+	} {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		if problem := violates(doc, schema("AcquireRequest"), v); (problem == "") != valid {
+			t.Errorf("the schema says %q of %s, want it valid: %v", problem, text, valid)
+		}
+	}
+	params := doc["paths"].(object)["/v1/resource"].(object)["get"].(object)["parameters"].([]any)
+	if p := params[0].(object); p["name"] != "resource" || p["required"] != true {
+		t.Errorf("GET /v1/resource takes %v, want resource required", p)
 	}
 }
 
@@ -188,7 +232,6 @@ func violates(doc, schema object, v any) string {
 				return problem
 			}
 		}
-		return ""
 	}
 	if some, ok := schema["anyOf"].([]any); ok {
 		problems := ""
@@ -230,7 +273,7 @@ func violatesParts(doc, schema object, v any) string {
 			property, ok := properties[name].(object)
 			if !ok {
 				more, open := schema["additionalProperties"].(object)
-				if !open && schema["required"] != nil {
+				if closed := schema["additionalProperties"] == false; !open && (closed || properties != nil && schema["required"] != nil) {
 					return name + " is not in the schema"
 				}
 				property = more

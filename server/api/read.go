@@ -15,7 +15,7 @@ func (s *Server) statusByPath(c *call, _ none) (wire.Resource, error) {
 }
 
 type resourceQuery struct {
-	Resource string `query:"resource" doc:"The resource's name. Required." example:"deploy:prod"`
+	Resource string `query:"resource,required" doc:"The resource's name." example:"deploy:prod"`
 }
 
 // statusByQuery serves GET /v1/resource.
@@ -37,12 +37,8 @@ func (s *Server) look(c *call, resource string) (leasehold.Status, error) {
 	if err := leasehold.CheckResource(resource); err != nil {
 		return leasehold.Status{}, err
 	}
-	if !c.caller.Has(auth.RoleReader) {
-		anyHolder := c.caller
-		anyHolder.Holders = nil
-		if !anyHolder.MayAct("", resource) {
-			return leasehold.Status{}, c.forbidden(resource)
-		}
+	if !c.caller.Has(auth.RoleReader) && !c.mayLease(resource) {
+		return leasehold.Status{}, c.forbidden(resource)
 	}
 	return within(c, func(ctx context.Context) (leasehold.Status, error) { return s.store.Status(ctx, resource) })
 }

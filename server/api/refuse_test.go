@@ -14,7 +14,7 @@ import (
 func TestBadBodies(t *testing.T) {
 	const acquire = "/v1/leases/acquire"
 	for _, c := range []struct{ name, path, body, field, problem string }{
-		{"unknown field", acquire, `{"resource":"r","holder":"a","colour":"red"}`, "colour", "is no field of this call; it takes resource, holder,"},
+		{"unknown field", acquire, `{"resource":"r","holder":"a","colour":"red"}`, "colour", "is no field of this call; it takes resource, file_path, holder,"},
 		{"field of the wrong case", acquire, `{"Resource":"r","holder":"a"}`, "Resource", "is no field"},
 		{"field of a call without any", "/v1/leases/cleanup", `{"x":1}`, "x", "takes none"},
 		{"field twice", acquire, `{"resource":"r","resource":"s","holder":"a"}`, "resource", "twice"},
@@ -54,6 +54,12 @@ func TestBadBodies(t *testing.T) {
 		{"null for a required field", acquire, `{"resource":null,"holder":"a"}`, "resource", ""},
 		{"no holder", acquire, `{"resource":"r"}`, "holder", ""},
 		{"two holders", acquire, `{"resource":"r","holder":"a","agent_id":"b"}`, "agent_id", "another name"},
+		{"two resources", acquire, `{"resource":"r","file_path":"s","holder":"a"}`, "file_path", "another name for resource; they differ"},
+		{"an empty resource beside its alias", acquire, `{"resource":"","file_path":"s","holder":"a"}`, "resource", "is empty"},
+		{"an empty holder beside its alias", acquire, `{"resource":"r","holder":"","agent_id":"a"}`, "holder", "is empty"},
+		{"an empty id", acquire, `{"resource":"r","holder":"a","lease_id":""}`, "lease_id", "is empty"},
+		{"two resources of a renew", "/v1/leases/renew", `{"lease_id":"` + otherID + `","resource":"r","file_path":"s"}`, "file_path", "another name"},
+		{"two resources of a release", "/v1/leases/release", `{"lease_id":"` + otherID + `","resource":"r","file_path":"s"}`, "file_path", "another name"},
 		{"two ttls", acquire, `{"resource":"r","holder":"a","ttl_seconds":5,"duration":6}`, "duration", "another name"},
 		{"short ttl", acquire, `{"resource":"r","holder":"a","ttl_seconds":0.5}`, "ttl_seconds", "want 1 to 86400"},
 		{"long wait", acquire, `{"resource":"r","holder":"a","blocking":true,"timeout_ms":86400001}`, "timeout_ms", ""},

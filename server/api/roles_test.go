@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/store/memory"
 	"github.com/leasehold/leasehold/wire"
@@ -88,6 +91,99 @@ func TestNarrowTokens(t *testing.T) {
 	d.send("POST", "/v1/leases/check", `{"resource":"other:x","token":1}`).wantProblem(http.StatusForbidden, "forbidden")
 	d.caller.Roles = append(d.caller.Roles, auth.RoleReader)
 	d.status("other:x")
+}
+
+// TestNarrowTokensRepeat: a change or transfer whose answer was lost is answered
+// again, also to a caller who may act for some holders only. The id that it shows
+// is the old one, and after a transfer so is the holder.
+func TestNarrowTokensRepeat(t *testing.T) {
+	const changed, moved = "77777777-2222-4333-8444-555555555551", "77777777-2222-4333-8444-555555555552"
+	d := newDoor(t, nil, nil)
+	foreign := d.acquire("mine:2", "b:1")
+	d.caller = auth.Caller{Name: "a", Roles: []auth.Role{auth.RoleHolder}, Holders: []string{"a:*"}, Resources: []string{"mine:*"}}
+	own := d.acquire("mine:1", "a:1")
+	twice := func(call, body string) wire.Lease {
+		first := want[wire.Lease](d.send("POST", "/v1/leases/"+call, body), http.StatusOK)
+		second := want[wire.Lease](d.send("POST", "/v1/leases/"+call, body), http.StatusOK)
+		first.Remaining, second.Remaining = 0, 0
+		if diff := cmp.Diff(first, second, cmpopts.EquateApproxTime(time.Second)); diff != "" {
+			t.Errorf("%s, repeated, differs (-first +second):\n%s", call, diff)
+		}
+		return second
+	}
+	twice("change", `{"lease_id":"`+own.LeaseID+`","proposed_lease_id":"`+changed+`"}`)
+	twice("change", `{"lease_id":"`+changed+`","proposed_lease_id":"`+otherID+`","holder":"a:1","token":`+fmt.Sprint(own.Token)+`}`)
+	hand := `{"lease_id":"` + otherID + `","to_holder":"b:9","proposed_lease_id":"` + moved + `","holder":"a:1"}`
+	if l := twice("transfer", hand); l.Holder != "b:9" || l.Token <= own.Token {
+		t.Errorf("transfer = %+v, want a new grant to b:9", l)
+	}
+
+	// What was not carried out is not found.
+	for call, body := range map[string]string{
+		"a change to somebody else's id":  `{"lease_id":"` + own.LeaseID + `","proposed_lease_id":"` + foreign.LeaseID + `"}`,
+		"a change from an id of nobody's": `{"lease_id":"` + own.LeaseID + `","proposed_lease_id":"` + changed + `"}`,
+	} {
+		if p := d.send("POST", "/v1/leases/change", body).wantProblem(http.StatusNotFound, "lease_not_found"); p.Operation != "change" {
+			t.Errorf("%s: operation = %s, want change", call, p.Operation)
+		}
+	}
+	for call, body := range map[string]string{
+		"a transfer to another":             strings.Replace(hand, "b:9", "b:8", 1),
+		"a transfer of somebody else's":     `{"lease_id":"` + own.LeaseID + `","to_holder":"b:1","proposed_lease_id":"` + foreign.LeaseID + `"}`,
+		"a transfer that proposed no id":    `{"lease_id":"` + otherID + `","to_holder":"b:9"}`,
+		"a transfer to an id of nobody's":   `{"lease_id":"` + otherID + `","to_holder":"b:9","proposed_lease_id":"` + changed + `"}`,
+		"a transfer from an id of nobody's": `{"lease_id":"` + changed + `","to_holder":"b:9","proposed_lease_id":"` + moved + `"}`,
+	} {
+		if p := d.send("POST", "/v1/leases/transfer", body).wantProblem(http.StatusNotFound, "lease_not_found"); p.Operation != "transfer" {
+			t.Errorf("%s: operation = %s, want transfer", call, p.Operation)
+		}
+	}
+	d.caller = auth.Local
+	if l := want[wire.Lease](d.send("POST", "/v1/leases/get", `{"lease_id":"`+foreign.LeaseID+`"}`), http.StatusOK); l.Holder != "b:1" || l.Status != "active" {
+		t.Errorf("somebody else's lease is now %+v", l)
+	}
+}
+
+// TestSentValuesMustMatch: a holder, a token or a resource that is sent counts,
+// be it empty or 0. Nothing is done that its sender did not mean.
+func TestSentValuesMustMatch(t *testing.T) {
+	d := newDoor(t, nil, nil)
+	own := d.acquire("r", "a")
+	for call, rest := range map[string]string{
+		"renew": ``, "release": ``, "change": `,"proposed_lease_id":"` + otherID + `"`, "transfer": `,"to_holder":"b"`,
+	} {
+		for field, value := range map[string]string{"holder": `""`, "token": `0`, "resource": `""`, "agent_id": `""`, "file_path": `""`} {
+			body := `{"lease_id":"` + own.LeaseID + `"` + rest + `,"` + field + `":` + value + `}`
+			p := d.send("POST", "/v1/leases/"+call, body).wantProblem(http.StatusBadRequest, "invalid_argument")
+			if p.Field != field {
+				t.Errorf("%s with %s %s: field = %q", call, field, value, p.Field)
+			}
+		}
+	}
+	d.send("POST", "/v1/leases/transfer", `{"lease_id":"`+own.LeaseID+`","to_holder":"b","proposed_lease_id":""}`).wantProblem(http.StatusBadRequest, "invalid_argument")
+	answers := want[wire.BatchAnswer](d.send("POST", "/v1/leases/batch", `{"operations":[
+		{"op":"renew","request":{"lease_id":"`+own.LeaseID+`","token":0}},
+		{"op":"release","request":{"lease_id":"`+own.LeaseID+`","holder":""}}]}`), http.StatusOK)
+	for i, a := range answers.Answers {
+		if a.Status != http.StatusBadRequest {
+			t.Errorf("operation %d = %d, want 400", i, a.Status)
+		}
+	}
+	if s := d.status("r"); s.Lease == nil || s.Lease.Token != own.Token || s.Lease.Renewals != 0 || s.Lease.Status != "active" {
+		t.Errorf("the lease is now %+v, want it untouched", s.Lease)
+	}
+	want[wire.Lease](d.send("POST", "/v1/leases/renew", `{"lease_id":"`+own.LeaseID+`","holder":null,"token":null,"file_path":"r"}`), http.StatusOK)
+}
+
+// TestFilePath: another name for the resource.
+func TestFilePath(t *testing.T) {
+	d := newDoor(t, nil, nil)
+	g := want[wire.Grant](d.send("POST", "/v1/leases/acquire", `{"file_path":"src/main.go","agent_id":"a"}`), http.StatusCreated)
+	if g.Resource != "src/main.go" {
+		t.Errorf("acquire = %+v, want the resource src/main.go", g)
+	}
+	d.send("POST", "/v1/leases/renew", `{"lease_id":"`+g.LeaseID+`","file_path":"src/other.go"}`).wantProblem(http.StatusNotFound, "lease_not_found")
+	want[wire.Released](d.send("POST", "/v1/leases/release", `{"lease_id":"`+g.LeaseID+`","file_path":"src/main.go","resource":"src/main.go"}`), http.StatusOK)
 }
 
 func TestNarrowTokensWithoutFinder(t *testing.T) {

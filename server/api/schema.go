@@ -62,14 +62,20 @@ func anyOf(names []string) object {
 }
 
 func (s schemas) object(t reflect.Type) object {
-	properties, required := object{}, []string{}
+	properties, required, either := object{}, []string{}, []object{}
 	for _, f := range fieldsOf(t, "json") {
 		properties[f.Name] = s.field(f)
 		if f.Required {
 			required = append(required, f.Name)
 		}
+		if f.Or != "" {
+			either = append(either, object{"anyOf": []object{{"required": []string{f.Name}}, {"required": []string{f.Or}}}})
+		}
 	}
 	o := object{"type": "object", "properties": properties}
+	if len(either) > 0 {
+		o["allOf"] = either
+	}
 	if strings.HasSuffix(t.Name(), "Request") { // unknown fields are refused; answers may grow
 		o["additionalProperties"] = false
 	}
@@ -88,6 +94,10 @@ func (s schemas) field(f field) object {
 	}
 	if f.Required && f.Type.Kind() == reflect.Pointer {
 		o = object{"anyOf": []object{o, {"type": "null"}}}
+	}
+	if f.NonZero {
+		least := map[string]string{"string": "minLength", "integer": "minimum"}
+		o[least[o["type"].(string)]] = 1
 	}
 	if f.Doc != "" {
 		o["description"] = f.Doc

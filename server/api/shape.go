@@ -53,8 +53,24 @@ func (s *shape) read(data []byte, v reflect.Value) error {
 			return invalid(name, "is there twice; send it once")
 		}
 		seen |= 1 << f.place
-		return decodeField(name, value, v.FieldByIndex(f.index))
+		return f.decode(value, v.FieldByIndex(f.index))
 	})
+}
+
+// decode reads the field's value. One that was sent as nothing is refused where
+// it would pass for one that was left out: a holder or a token that has to match
+// would match anything.
+func (f field) decode(value []byte, v reflect.Value) error {
+	if err := decodeField(f.Name, value, v); err != nil {
+		return err
+	}
+	switch sent := value[0] != 'n'; {
+	case !sent || !f.NonZero || !v.IsZero():
+		return nil
+	case v.Kind() == reflect.String:
+		return invalid(f.Name, "is empty; send a value, or leave it out")
+	}
+	return invalid(f.Name, "is 0, which none is; send a value, or leave it out")
 }
 
 func (s *shape) unknown(name string) error {

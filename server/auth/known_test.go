@@ -119,7 +119,7 @@ func TestCallerReachesTheHandler(t *testing.T) {
 	path := tokenPath(t)
 	spec := TokenSpec{
 		Name: "ci", Roles: []Role{RoleHolder, RoleReader}, Holders: []string{"ci:*"}, Resources: []string{"deploy:*", "x"},
-		Expires: time.Now().Add(time.Hour),
+		Expires: new(time.Now().Add(time.Hour)),
 	}
 	secret := mustCreate(t, path, spec)
 	g, _ := newGuard(t, Options{TokenFile: path})

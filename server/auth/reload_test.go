@@ -118,6 +118,23 @@ func TestRunningRequestsEndWithTheirToken(t *testing.T) {
 	})
 }
 
+// TestYearOneIsOver: an end in the year 1 is one that has passed, not none.
+func TestYearOneIsOver(t *testing.T) {
+	path := tokenPath(t)
+	secret := mustCreate(t, path, TokenSpec{Name: "old", Roles: reader})
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, path, strings.Replace(string(data), `"name":"old"`, `"name":"old","expires":"0001-01-01T00:00:00Z"`, 1))
+	g, _ := newGuard(t, Options{TokenFile: path})
+	wantCode(t, g, request("GET", "/", bearing(secret)), 401, "unauthenticated")
+	tokens, err := ListTokens(path)
+	if err != nil || len(tokens) != 1 || !tokens[0].Expired(time.Now()) {
+		t.Errorf("ListTokens() = %+v, %v, want one token that has expired", tokens, err)
+	}
+}
+
 // TestBrokenFileKeepsTokens whatever is wrong with it, and says so once.
 func TestBrokenFileKeepsTokens(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{

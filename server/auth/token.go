@@ -28,8 +28,9 @@ type TokenSpec struct {
 	Holders   []string
 	Resources []string
 
-	// Expires is when the token ends. Zero: never.
-	Expires time.Time
+	// Expires is when the token ends. Nil: never. A zero time is the year 1,
+	// which is over.
+	Expires *time.Time
 
 	// Cert is a name in a client certificate. With it the certificate stands
 	// for the token, and there is no secret.
@@ -38,23 +39,27 @@ type TokenSpec struct {
 
 // Token is an entry of the token file, without its hash.
 type Token struct {
-	Name      string    `json:"name"`
-	Cert      string    `json:"cert,omitempty"`
-	Roles     []Role    `json:"roles"`
-	Holders   []string  `json:"holders,omitempty"`
-	Resources []string  `json:"resources,omitempty"`
-	Created   time.Time `json:"created,omitzero"`
-	Expires   time.Time `json:"expires,omitzero"`
+	Name      string     `json:"name"`
+	Cert      string     `json:"cert,omitempty"`
+	Roles     []Role     `json:"roles"`
+	Holders   []string   `json:"holders,omitempty"`
+	Resources []string   `json:"resources,omitempty"`
+	Created   time.Time  `json:"created,omitzero"`
+	Expires   *time.Time `json:"expires,omitempty"` // nil: never
 }
 
 // Expired reports whether the token has ended.
-func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
+func (t Token) Expired(now time.Time) bool { return t.Expires != nil && !now.Before(*t.Expires) }
 
 func (s TokenSpec) token(now time.Time) Token {
-	return Token{
+	t := Token{
 		Name: s.Name, Cert: s.Cert, Roles: s.Roles, Holders: someOf(s.Holders), Resources: someOf(s.Resources),
-		Created: now.UTC().Truncate(time.Second), Expires: s.Expires.UTC().Truncate(time.Second),
+		Created: now.UTC().Truncate(time.Second),
 	}
+	if s.Expires != nil {
+		t.Expires = new(s.Expires.UTC().Truncate(time.Second))
+	}
+	return t
 }
 
 // someOf is nil for an empty list. In a spec both mean any.
@@ -118,7 +123,7 @@ func checkCert(t Token) error {
 
 // checkExpiry refuses years that JSON cannot write.
 func checkExpiry(t Token) error {
-	if t.Expires.UTC().Year() > 9999 || t.Created.UTC().Year() > 9999 {
+	if t.Expires != nil && t.Expires.UTC().Year() > 9999 || t.Created.UTC().Year() > 9999 {
 		return invalid("expires and created", "want a year up to 9999")
 	}
 	return nil

@@ -21,7 +21,7 @@ import (
 func TestCreateListRevoke(t *testing.T) {
 	path := tokenPath(t)
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	ci := mustCreate(t, path, TokenSpec{Name: "ci", Roles: []Role{RoleHolder}, Holders: []string{"ci:*"}, Resources: []string{}, Expires: expires})
+	ci := mustCreate(t, path, TokenSpec{Name: "ci", Roles: []Role{RoleHolder}, Holders: []string{"ci:*"}, Resources: []string{}, Expires: &expires})
 	if !regexp.MustCompile(`^lh_[A-Za-z0-9_-]{43}$`).MatchString(ci) {
 		t.Errorf("CreateToken() = a secret of another form")
 	}
@@ -33,7 +33,7 @@ func TestCreateListRevoke(t *testing.T) {
 		t.Fatalf("ListTokens() = %v", err)
 	}
 	want := []Token{
-		{Name: "ci", Roles: []Role{RoleHolder}, Holders: []string{"ci:*"}, Expires: expires},
+		{Name: "ci", Roles: []Role{RoleHolder}, Holders: []string{"ci:*"}, Expires: &expires},
 		{Name: "w", Roles: []Role{RoleReader, RoleOperator}, Cert: "w.example"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Token{}, "Created")); diff != "" {
@@ -89,8 +89,9 @@ func TestCreateRefuses(t *testing.T) {
 		{"odd resource", TokenSpec{Name: "a", Roles: []Role{RoleHolder}, Resources: []string{"a\nb"}}, "resources"},
 		{"too many", TokenSpec{Name: "a", Roles: []Role{RoleHolder}, Resources: make([]string, 257)}, "holders and resources"},
 		{"long cert", TokenSpec{Name: "a", Roles: reader, Cert: long}, "cert"},
-		{"over already", TokenSpec{Name: "a", Roles: reader, Expires: time.Now().Add(-time.Hour)}, "expires"},
-		{"year 10000", TokenSpec{Name: "a", Roles: reader, Expires: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, "expires and created"},
+		{"over already", TokenSpec{Name: "a", Roles: reader, Expires: new(time.Now().Add(-time.Hour))}, "expires"},
+		{"over since the year 1", TokenSpec{Name: "a", Roles: reader, Expires: new(time.Time)}, "expires"},
+		{"year 10000", TokenSpec{Name: "a", Roles: reader, Expires: new(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))}, "expires and created"},
 	}
 	for _, tt := range tests {
 		secret, err := CreateToken(path, tt.spec)
