@@ -77,6 +77,12 @@ func TestConditions(t *testing.T) {
 			{"x-ms-if-tags", "a='c'", failed},
 			{"x-ms-if-tags", "a=", "400 InvalidHeaderValue"},
 			{"If-Modified-Since", "soon", "400 InvalidHeaderValue"},
+			{"If-Modified-Since", firstDate, ""},
+			{"If-Unmodified-Since", firstDate, failed},
+			{"If-Unmodified-Since", "", "400 InvalidHeaderValue"},
+			{"If-Match", "", "400 InvalidHeaderValue"},
+			{"If-None-Match", "", "400 InvalidHeaderValue"},
+			{"x-ms-if-tags", "", "400 InvalidHeaderValue"},
 		}
 		for i, tt := range tests {
 			name := fmt.Sprintf("b%d-%d", n, i)

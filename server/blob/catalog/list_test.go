@@ -48,7 +48,7 @@ func (h *house) list(ref catalog.Ref, r catalog.ListRequest) []string {
 	}
 }
 
-func (h *house) snapshot(container catalog.Ref, name string) catalog.Ticks {
+func (h *house) snapshot(container catalog.Ref, name string) catalog.Snapshot {
 	h.t.Helper()
 	container.Blob = name
 	s, err := h.Snapshot(h.t.Context(), container, nil, catalog.Access{})
