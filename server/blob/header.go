@@ -22,7 +22,7 @@ func (c *call) access() (catalog.Access, error) {
 
 // leaseID reads a lease id from a header; the zero ID if it is not there.
 func (c *call) leaseID(name string) (leasehold.ID, error) {
-	var r headerReader
+	r := headerReader{writes: c.op.Write}
 	text := r.text(c.r.Header, name)
 	if text == "" || r.err != nil {
 		return leasehold.ID{}, r.err
@@ -73,7 +73,7 @@ var (
 
 // conditions reads the conditional headers.
 func (c *call) conditions() (catalog.Conditions, error) {
-	var r headerReader
+	r := headerReader{writes: c.op.Write}
 	h := c.r.Header
 	k := r.conditions(h, plainConditions)
 	if k.Tags != "" {
@@ -92,7 +92,7 @@ func (c *call) conditions() (catalog.Conditions, error) {
 // sourceConditions reads the conditional headers that are about the source of
 // a copy. Whether the caller may ask for its tags, mayRead has seen to.
 func (c *call) sourceConditions() (catalog.Conditions, error) {
-	var r headerReader
+	r := headerReader{writes: c.op.Write}
 	k := r.conditions(c.r.Header, sourceConditions)
 	return k, r.err
 }
@@ -105,7 +105,10 @@ func (r *headerReader) conditions(h http.Header, n conditionNames) catalog.Condi
 }
 
 // headerReader reads headers and keeps the first thing that is wrong with them.
-type headerReader struct{ err error }
+type headerReader struct {
+	writes bool // the request changes something
+	err    error
+}
 
 func (r *headerReader) fail(err error) {
 	if r.err == nil {
@@ -113,9 +116,9 @@ func (r *headerReader) fail(err error) {
 	}
 }
 
-// text reads a header; "" if it is not there. One that is there must say
-// something, and one thing: these headers guard a request, and a guard that is
-// passed over is worse than none.
+// text reads a header; "" if it is not there. An empty one guards nothing, though
+// whoever sent it believes that it does: a write is refused then. Readers do no
+// harm, and there are some that send empty conditions to Azure.
 func (r *headerReader) text(h http.Header, name string) string {
 	values := h[name]
 	switch {
@@ -123,7 +126,7 @@ func (r *headerReader) text(h http.Header, name string) string {
 		return ""
 	case len(values) > 1:
 		r.fail(badHeader(name, "it is there more than once"))
-	case values[0] == "":
+	case values[0] == "" && r.writes:
 		r.fail(badHeader(name, "it is empty; leave it out"))
 	}
 	return values[0]

@@ -116,7 +116,7 @@ func (c *call) leaseDuration() (time.Duration, error) {
 
 func (c *call) breakPeriod() (*time.Duration, error) {
 	const name = "X-Ms-Lease-Break-Period"
-	var r headerReader
+	r := headerReader{writes: c.op.Write}
 	text := r.text(c.r.Header, name)
 	if text == "" || r.err != nil {
 		return nil, r.err

@@ -337,3 +337,31 @@ func FuzzTimeConditions(f *testing.F) {
 		}
 	})
 }
+
+// TestEmptyLeaseID: an id that is sent empty does not let a write through as if
+// nobody had meant to hold a lease.
+func TestEmptyLeaseID(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.tagged("b", catalog.Block)
+	for _, test := range []struct {
+		method, query, want string
+		headers             []string
+	}{
+		{"GET", "", "200", []string{"x-ms-lease-id", ""}},
+		{"DELETE", "", "400 InvalidHeaderValue", []string{"x-ms-lease-id", ""}},
+		{"DELETE", "", "400 InvalidHeaderValue", []string{"x-ms-lease-id", cast["A"], "x-ms-lease-id", ""}},
+		{"PUT", "comp=metadata", "400 InvalidHeaderValue", []string{"x-ms-lease-id", ""}},
+		{"PUT", "comp=lease", "400 InvalidHeaderValue", []string{"x-ms-lease-action", "acquire", "x-ms-lease-duration", "15", "x-ms-proposed-lease-id", ""}},
+		{"PUT", "comp=lease", "400 InvalidHeaderValue", []string{"x-ms-lease-action", "acquire", "x-ms-lease-duration", "0"}},
+		{"PUT", "comp=lease", "400 InvalidHeaderValue", []string{"x-ms-lease-action", "break", "x-ms-lease-break-period", ""}},
+		{"PUT", "comp=lease", "409 LeaseNotPresentWithLeaseOperation", []string{"x-ms-lease-action", "break", "x-ms-lease-break-period", "0"}},
+	} {
+		if got := statusAndCode(d.signed(test.method, d.path("b")+"?"+test.query, "", test.headers...)); got != test.want {
+			t.Errorf("%s %s with %q = %s, want %s", test.method, test.query, test.headers, got, test.want)
+		}
+	}
+	if !d.has("box", "b") {
+		t.Error("the blob is gone")
+	}
+}
