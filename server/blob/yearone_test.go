@@ -365,3 +365,52 @@ func TestEmptyLeaseID(t *testing.T) {
 		t.Error("the blob is gone")
 	}
 }
+
+// TestZeroIsANumber: a number 0 that was sent is a condition, a place or a size
+// like any other.
+func TestZeroIsANumber(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.tagged("b", catalog.Block)
+	d.tagged("log", catalog.Append)
+	d.tagged("disk", catalog.Page)
+	page := strings.Repeat("x", 512)
+	write := []string{"x-ms-page-write", "update", "x-ms-range", "bytes=0-511"}
+	for _, test := range []struct {
+		request, body, want string
+		headers             []string
+	}{
+		{"PUT log?comp=appendblock", "first", "201", []string{"x-ms-blob-condition-appendpos", "0"}},
+		{"PUT log?comp=appendblock", "again", "412 AppendPositionConditionNotMet", []string{"x-ms-blob-condition-appendpos", "0"}},
+		{"PUT log?comp=appendblock", "again", "412 MaxBlobSizeConditionNotMet", []string{"x-ms-blob-condition-maxsize", "0"}},
+		{"PUT disk?comp=page", page, "412 SequenceNumberConditionNotMet", append(write, "x-ms-if-sequence-number-lt", "0")},
+		{"PUT disk?comp=page", page, "201", append(write, "x-ms-if-sequence-number-le", "0")},
+		{"PUT disk?comp=page", page, "201", append(write, "x-ms-if-sequence-number-eq", "0")},
+		{"PUT disk?comp=properties", "", "200", []string{"x-ms-sequence-number-action", "update", "x-ms-blob-sequence-number", "3"}},
+		{"PUT disk?comp=page", page, "412 SequenceNumberConditionNotMet", append(write, "x-ms-if-sequence-number-le", "0")},
+		{"PUT disk?comp=page", page, "412 SequenceNumberConditionNotMet", append(write, "x-ms-if-sequence-number-eq", "0")},
+		{"PUT disk?comp=properties", "", "200", []string{"x-ms-sequence-number-action", "update", "x-ms-blob-sequence-number", "0"}},
+		{"PUT disk?comp=page", page, "201", append(write, "x-ms-if-sequence-number-eq", "0")},
+		{"PUT disk?comp=properties", "", "200", []string{"x-ms-blob-content-length", "0"}},
+		{"PUT disk?comp=page", page, "416 InvalidPageRange", write},
+		{"GET b", "", "206", []string{"x-ms-range", "bytes=0-0"}},
+		{"PUT b", "", "201", []string{"x-ms-blob-type", "BlockBlob"}},
+		{"GET b", "", "416 InvalidRange", []string{"x-ms-range", "bytes=0-0"}},
+		{"PUT b?comp=block&blockid=QUFB", "", "400 InvalidHeaderValue", nil},
+		{"GET ?restype=container&comp=list&maxresults=0", "", "400 OutOfRangeQueryParameterValue", nil},
+	} {
+		method, path, _ := strings.Cut(test.request, " ")
+		if got := statusAndCode(d.signed(method, strings.TrimSuffix(d.path(""), "/")+prefixedPath(path), test.body, test.headers...)); got != test.want {
+			t.Errorf("%s with %q = %s, want %s", test.request, test.headers, got, test.want)
+		}
+	}
+}
+
+// prefixedPath is the path of a blob below its container, or the query of the
+// container itself.
+func prefixedPath(path string) string {
+	if strings.HasPrefix(path, "?") {
+		return path
+	}
+	return "/" + path
+}
