@@ -295,3 +295,27 @@ func TestListContainers(t *testing.T) {
 		}
 	}
 }
+
+// A prefix stands for what the list would show: snapshots alone, whose blobs are
+// gone, make one only where snapshots are asked for.
+func TestListPrefixOfSnapshotsAlone(t *testing.T) {
+	t.Parallel()
+	h, ref := desk(t)
+	for _, name := range []string{"d/x", "e/a", "e/b", "e/c", "f"} {
+		h.put(ref, name, name)
+		h.snapshot(ref, name)
+		h.snapshot(ref, name)
+	}
+	for _, name := range []string{"d/x", "e/a", "e/c"} {
+		h.remove(ref, name, catalog.DeleteBaseOnly)
+	}
+	for _, max := range []int{1, 2, 100} {
+		if got, want := h.list(ref, catalog.ListRequest{Delimiter: "/", Max: max}), []string{"e/*", "f"}; !slices.Equal(got, want) {
+			t.Errorf("a list in pages of %d = %q, want %q", max, got, want)
+		}
+	}
+	got := h.list(ref, catalog.ListRequest{Delimiter: "/", Max: 100, Snapshots: true})
+	if len(got) != 5 || !slices.Equal(got[:2], []string{"d/*", "e/*"}) {
+		t.Errorf("a list with snapshots = %q, want d/*, e/* and three of f", got)
+	}
+}
