@@ -102,6 +102,9 @@ func historyByTime(e *env) {
 		return !r.At.Before(from) && r.At.Before(to)
 	})
 	e.same(leasehold.HistoryRequest{Since: to, Until: from}, func(leasehold.Record) bool { return false })
+	first := time.Time{}.Add(time.Nanosecond) // the year 1 is a bound, too
+	e.same(leasehold.HistoryRequest{Since: first}, func(leasehold.Record) bool { return true })
+	e.same(leasehold.HistoryRequest{Until: first}, func(leasehold.Record) bool { return false })
 	e.same(leasehold.HistoryRequest{Since: time.Now().Add(24 * time.Hour)}, func(leasehold.Record) bool { return false })
 }
 

@@ -46,7 +46,7 @@ func newAcquire(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.request.Holder, "holder", "", "who you are (default $LEASEHOLD_HOLDER, else user@host:shell)")
-	flags.Var(durationFlag{&f.request.TTL, leasehold.Infinite}, "ttl", "how long the lease lasts, or infinite (default: the store's setting "+leasehold.SettingDefaultTTL+")")
+	flags.Var(newTTLFlag(&f.request.TTL), "ttl", "how long the lease lasts, or infinite (default: the store's setting "+leasehold.SettingDefaultTTL+")")
 	flags.VarP(durationFlag{&f.wait, leasehold.NoTimeout}, "wait", "w", "how long to wait in line while it is held, or forever (default: not at all)")
 	flags.IntVar(&f.request.Priority, "priority", 0, "-100 to 100; higher is served first")
 	flags.IntVar(&f.maxRenewals, "max-renewals", 0, "how often the lease may be renewed; -1 is no limit (default: the store's setting "+leasehold.SettingMaxRenewals+")")

@@ -51,8 +51,9 @@ func TestBinaryExpiredLeaseIsFree(t *testing.T) {
 	s := serveBinary(t)
 	s.send(http.MethodPut, "/v1/config/auto_expire_enabled", `{"value":false}`).want(http.StatusOK)
 	s.send(http.MethodPut, "/v1/config/cleanup_interval_seconds", `{"value":86400}`).want(http.StatusOK)
-	first := s.acquire("r", "a", `,"ttl_seconds":1`)
+	first := s.acquire("r", "a", "")
 	s.post("/v1/leases/acquire", acquireBody("r", "b", "")).wantCode(http.StatusConflict, "lease_held")
+	s.post("/v1/leases/renew", `{"lease_id":"`+first.at("lease_id")+`","ttl_seconds":1}`).want(http.StatusOK)
 	time.Sleep(1100 * time.Millisecond) // the ttl, by a real clock
 	if st := s.status("r"); st.at("locked") != "false" || st.at("lease.status") != "expired" {
 		t.Errorf("after its ttl the lease is %s, want it expired", st.body)

@@ -37,8 +37,8 @@ func newHistory(a *app) *cobra.Command {
 		if len(args) > 0 {
 			f.request.Resource = args[0]
 		}
-		if f.all && !flags.Changed("limit") {
-			f.request.Limit = leasehold.MaxPage
+		if err := checkLimit(cmd, &f.request.Limit, f.all); err != nil {
+			return err
 		}
 		return a.history(ctx, s, f)
 	})

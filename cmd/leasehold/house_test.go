@@ -27,7 +27,7 @@ func TestDoorsShutTogether(t *testing.T) {
 	<-entered
 	shut := make(chan error)
 	go func() { shut <- h.shut() }()
-	for deadline := time.Now().Add(5 * time.Second); ; {
+	for deadline := time.Now().Add(30 * time.Second); ; {
 		c, err := net.Dial("tcp", h.doors[1].listener.Addr().String())
 		if err != nil {
 			break

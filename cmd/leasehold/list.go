@@ -35,8 +35,8 @@ func newList(a *app) *cobra.Command {
 		if len(args) > 0 {
 			f.request.Prefix = args[0]
 		}
-		if f.all && !flags.Changed("limit") {
-			f.request.Limit = leasehold.MaxPage
+		if err := checkLimit(cmd, &f.request.Limit, f.all); err != nil {
+			return err
 		}
 		return a.list(ctx, s, f)
 	})
@@ -48,6 +48,19 @@ func addPageFlags(cmd *cobra.Command, limit *int, cursor *string, all *bool) {
 	flags.IntVar(limit, "limit", leasehold.DefaultPage, fmt.Sprintf("how many at most, 1 to %d", leasehold.MaxPage))
 	flags.StringVar(cursor, "cursor", "", "where the page before ended")
 	flags.BoolVar(all, "all", false, "every page")
+}
+
+// checkLimit refuses pages of nothing, which the store would take for pages of
+// its own size. All pages are read as large ones unless somebody wants others.
+func checkLimit(cmd *cobra.Command, limit *int, all bool) error {
+	given := cmd.Flags().Changed("limit")
+	switch {
+	case given && *limit == 0:
+		return usagef("--limit is 0; want 1 to %d", leasehold.MaxPage)
+	case all && !given:
+		*limit = leasehold.MaxPage
+	}
+	return nil
 }
 
 func (a *app) list(ctx context.Context, s leasehold.Store, f listFlags) error {

@@ -21,7 +21,7 @@ func newRenew(a *app) *cobra.Command {
 		Example: "  leasehold renew\n  leasehold renew --ttl 10m\n  leasehold renew --lease-id - < id-file",
 	}
 	f.add(cmd)
-	cmd.Flags().Var(durationFlag{&ttl, leasehold.Infinite}, "ttl", "a new ttl, or infinite (default: as before)")
+	cmd.Flags().Var(newTTLFlag(&ttl), "ttl", "a new ttl, or infinite (default: as before)")
 	cmd.RunE = a.briefly(func(ctx context.Context, s leasehold.Store, _ []string) error {
 		id, err := a.lease(f)
 		if err != nil {

@@ -75,7 +75,7 @@ func newRun(a *app) *cobra.Command {
 		DisableFlagsInUseLine: true,
 	}
 	flags := cmd.Flags()
-	flags.Var(durationFlag{&f.ttl, leasehold.Infinite}, "ttl", "how long the lease lasts without renewal, or infinite (default 1m)")
+	flags.Var(newTTLFlag(&f.ttl), "ttl", "how long the lease lasts without renewal, or infinite (default 1m)")
 	flags.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait while it is held")
 	flags.VarP(durationFlag{&f.wait, leasehold.NoTimeout}, "wait", "w", "how long to wait at most; a bare number is seconds")
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitConflict, "exit code when it is held and we do not wait")

@@ -4,13 +4,18 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/leasehold/leasehold/wire"
 )
 
 // shortTTL is a lease that ends soon but leaves the guardian the time that a
@@ -67,10 +72,10 @@ func TestRunBreakingLease(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	file := filepath.Join(t.TempDir(), "diary")
-	first := s.start(append([]string{"--ttl", shortTTL, "--verbose", "a", "--"}, diary(file, "first")...)...)
+	first := s.start(append([]string{"--ttl", "9s", "--verbose", "a", "--"}, diary(file, "first")...)...)
 	first.says("pid=")
 	second := s.start("a", "--", "sh", "-c", "echo second >>'"+file+"'")
-	s.breakLease("a", 3900*time.Millisecond) // noticed at the next renewal, after 2.7 s
+	s.breakLease("a", 8900*time.Millisecond) // noticed at the next renewal, after 6 s
 	first.wantCode(79)
 	second.wantCode(0)
 	wantTurns(t, file, "first", "second")
@@ -88,9 +93,11 @@ func TestRunServerGone(t *testing.T) {
 	r := s.start(append([]string{"--ttl", shortTTL, "a", "--"}, diary(file, "first")...)...)
 	command := r.number("pid")
 	s.shut()
+	eventually(t, "the end of the lease", func() bool { return s.holder("a") == "" })
+	before := whole(t, file)
 	gone(t, -command)
-	if s.holder("a") == "" {
-		t.Error("the lease ended before the command")
+	if whole(t, file) != before {
+		t.Error("the command wrote after its lease had ended")
 	}
 	r.wantCode(79)
 	wantTurns(t, file, "first")
@@ -113,13 +120,18 @@ func TestRunServerRestart(t *testing.T) {
 	}
 	server, address := serve("127.0.0.1:0")
 	s := &runServer{t: t, address: address}
-	r := s.start("--ttl", shortTTL, "--verbose", "a", "--", "sh", "-c",
-		"echo token=$LEASEHOLD_TOKEN; sleep 5; echo through")
+	end := filepath.Join(t.TempDir(), "end")
+	r := s.start("--ttl", "9s", "--verbose", "a", "--", "sh", "-c",
+		"echo token=$LEASEHOLD_TOKEN; while [ ! -e '"+end+"' ]; do sleep 0.05; done; echo through")
 	token := r.number("token")
 	server.signal(syscall.SIGKILL)
 	<-server.done
 	time.Sleep(500 * time.Millisecond) // the server is away for a while
 	serve(address)
+	eventually(t, "a renewal after the restart", func() bool { return renewalsAt(t, address, "a") > 0 })
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	r.wantCode(0)
 	if !strings.Contains(r.stdout(), "through") {
 		t.Errorf("the command said %q, want that it got through", r.stdout())
@@ -129,6 +141,21 @@ func TestRunServerRestart(t *testing.T) {
 	if got := next.number("token"); got != token+1 {
 		t.Errorf("the next token is %d, want %d: one lease before", got, token+1)
 	}
+}
+
+// renewalsAt asks a server in another process how often a lease was renewed.
+func renewalsAt(t *testing.T, address, resource string) int {
+	t.Helper()
+	answer, err := http.Get("http://" + address + "/v1/resource?resource=" + resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var status wire.Resource
+	if err := json.NewDecoder(answer.Body).Decode(&status); err != nil || status.Lease == nil {
+		t.Fatalf("the status of %s is %+v, %v", resource, status, err)
+	}
+	return status.Lease.Renewals
 }
 
 // TestRunStoppedRunner: SIGSTOP to the runner alone. The guardian ends the

@@ -70,6 +70,8 @@ func newServe(a *app) *cobra.Command {
 			return usagef("--in-memory needs no --data, --durability or --store")
 		case a.storeURL != "" && data && f.blob.off():
 			return usagef("--data and --durability are for the data directory; --store names another store")
+		case cmd.Flags().Changed("rate") && f.rate == 0:
+			return usagef("--rate is 0, which would serve nobody; want a number of requests a second, or -1 for any")
 		}
 		return a.serve(ctx, f)
 	}

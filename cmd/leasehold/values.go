@@ -49,6 +49,20 @@ func (f durationFlag) Set(s string) error {
 	return nil
 }
 
+// ttlFlag is a durationFlag that takes no zero: a request has it for "not given".
+type ttlFlag struct{ durationFlag }
+
+func newTTLFlag(value *time.Duration) ttlFlag {
+	return ttlFlag{durationFlag{value, leasehold.Infinite}}
+}
+
+func (f ttlFlag) Set(s string) error {
+	if d, err := parseDuration(s); err == nil && d == 0 {
+		return fmt.Errorf("a lease lasts %v at least", leasehold.MinTTL)
+	}
+	return f.durationFlag.Set(s)
+}
+
 // parseDuration reads a duration that is not negative; a bare number is seconds.
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
@@ -93,8 +107,11 @@ func parseMoment(flag, s string, now time.Time) (time.Time, error) {
 		return now.Add(-d), nil
 	}
 	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
+	switch {
+	case err != nil:
 		return t, usagef("--%s is %q; want a time such as 2026-01-31T12:00:00Z, or 15m for a quarter of an hour ago", flag, s)
+	case t.IsZero(): // the year 1, which a filter would take for none
+		return t.Add(time.Nanosecond), nil
 	}
 	return t, nil
 }

@@ -36,6 +36,9 @@ func newWatch(a *app) *cobra.Command {
 		if len(args) > 0 {
 			r.Prefix = args[0]
 		}
+		if r.After == 0 && flags.Changed("after") {
+			return usagef("--after is 0; want the number of a record, 1 or more")
+		}
 		err := a.watch(ctx, s, r, count)
 		if errors.Is(err, errEnough) {
 			return nil

@@ -52,6 +52,23 @@ func TestFlow(t *testing.T) {
 	}
 }
 
+// TestHistoryOfTheYearOne: a bound of the year 1 is one. Nothing is before it.
+func TestHistoryOfTheYearOne(t *testing.T) {
+	d := newDoor(t, nil, nil)
+	d.acquire("r", "a")
+	for query, records := range map[string]int{
+		"": 1, "since=0001-01-01T00:00:00Z": 1, "until=0001-01-01T00:00:00Z": 0, "until=0001-01-01T01:00:00%2B01:00": 0,
+		"until=0000-01-01T00:00:00Z": 0, "since=9999-12-31T23:59:59Z": 0, "until=9999-12-31T23:59:59Z": 1,
+	} {
+		if h := want[wire.History](d.send("GET", "/v1/history?"+query, ""), http.StatusOK); len(h.History) != records {
+			t.Errorf("history with %q has %d records, want %d", query, len(h.History), records)
+		}
+	}
+	for _, query := range []string{"until=", "until=10000-01-01T00:00:00Z", "since=-0001-01-01T00:00:00Z", "limit=0", "limit="} {
+		d.send("GET", "/v1/history?"+query, "").wantProblem(http.StatusBadRequest, "invalid_argument")
+	}
+}
+
 func TestAliases(t *testing.T) {
 	d := newDoor(t, nil, nil)
 	g := want[wire.Grant](d.send("POST", "/v1/leases/acquire", `{"resource":"r","agent_id":"a","duration":-1}`), http.StatusCreated)

@@ -131,8 +131,17 @@ func setTime(to *time.Time, text string) string {
 	if err != nil {
 		return "wants a time such as 2026-01-31T12:00:00Z (RFC 3339; write + as %2B)"
 	}
-	*to = t
+	*to = bound(t)
 	return ""
+}
+
+// bound keeps the first moment of the year 1 a time: a filter takes Go's zero
+// time for none. No record lies between the two.
+func bound(t time.Time) time.Time {
+	if t.IsZero() {
+		return t.Add(time.Nanosecond)
+	}
+	return t
 }
 
 // splitAll takes values that are repeated, or separated by commas, or both.

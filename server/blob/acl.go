@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/fault"
+	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
 const (
@@ -107,8 +107,8 @@ func checkPolicy(p catalog.Policy) error {
 	bad := func(why string) error {
 		return fault.New(fault.InvalidXmlNodeValue).With("A stored access policy is not valid: %s.", why)
 	}
-	_, start := policyTime(p.Start)
-	_, expiry := policyTime(p.Expiry)
+	_, start := sign.ParseTime(p.Start)
+	_, expiry := sign.ParseTime(p.Expiry)
 	switch {
 	case p.ID == "" || utf8.RuneCountInString(p.ID) > maxPolicyID:
 		return fault.New(fault.InvalidXmlDocument).With("The Id of a stored access policy must have 1 to %d characters.", maxPolicyID)
@@ -118,19 +118,4 @@ func checkPolicy(p catalog.Policy) error {
 		return bad("Permission has letters that mean nothing")
 	}
 	return nil
-}
-
-// policyTime reads a time of a policy; the zero time if it has none.
-func policyTime(text string) (time.Time, error) {
-	var t time.Time
-	var err error
-	if text == "" {
-		return t, nil
-	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", time.DateOnly} {
-		if t, err = time.Parse(layout, text); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, err
 }

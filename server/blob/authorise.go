@@ -84,10 +84,14 @@ func (s *Server) policy(c *call, id string) (*sign.Policy, error) {
 	return nil, nil
 }
 
-// storedPolicy reads a policy, whose times were checked when it was set.
+// storedPolicy reads a policy. Its times were checked when it was set: one that
+// has others now is none, and grants nothing.
 func storedPolicy(p catalog.Policy) *sign.Policy {
-	start, _ := policyTime(p.Start)
-	expiry, _ := policyTime(p.Expiry)
+	start, err := sign.ParseTime(p.Start)
+	expiry, err2 := sign.ParseTime(p.Expiry)
+	if err != nil || err2 != nil {
+		return nil
+	}
 	return &sign.Policy{Start: start, Expiry: expiry, Permissions: p.Permissions}
 }
 

@@ -57,9 +57,10 @@ func TestConditions(t *testing.T) {
 	const failed = "412 ConditionNotMet"
 	for n, request := range conditionedRequests {
 		known, exists := failed, failed // has this version; exists at all
+		empty := "400 InvalidHeaderValue"
 		switch {
 		case request.reads():
-			known, exists = "304 ConditionNotMet", "304 ConditionNotMet"
+			known, exists, empty = "304 ConditionNotMet", "304 ConditionNotMet", ""
 		case request.creates:
 			exists = "409 BlobAlreadyExists"
 		}
@@ -78,6 +79,12 @@ func TestConditions(t *testing.T) {
 			{"x-ms-if-tags", "a='c'", failed},
 			{"x-ms-if-tags", "a=", "400 InvalidHeaderValue"},
 			{"If-Modified-Since", "soon", "400 InvalidHeaderValue"},
+			{"If-Modified-Since", firstDate, ""},
+			{"If-Unmodified-Since", firstDate, failed},
+			{"If-Unmodified-Since", "", empty},
+			{"If-Match", "", empty},
+			{"If-None-Match", "", empty},
+			{"x-ms-if-tags", "", empty},
 		}
 		for i, tt := range tests {
 			name := fmt.Sprintf("b%d-%d", n, i)

@@ -76,12 +76,14 @@ func (s *Server) locateSource(c *call, u *url.URL) (source, sign.Query, error) {
 	if err != nil {
 		return source{}, nil, err
 	}
+	if query.Has("versionid") {
+		return source{}, nil, fault.New(fault.NotImplemented).With(noVersions)
+	}
 	from := source{at.Ref, u.Scheme + "://" + u.Host + u.EscapedPath()}
-	if text := query.Get("snapshot"); text != "" {
-		var ok bool
-		if from.Snapshot, ok = catalog.ParseSnapshot(text); !ok {
-			return source{}, nil, badHeader(sourceHeader, "its snapshot is no snapshot's id")
-		}
+	if from.Snapshot, err = snapshotIn(query, "snapshot"); err != nil {
+		return source{}, nil, badHeader(sourceHeader, "its snapshot is no snapshot's id")
+	}
+	if from.IsSnapshot() {
 		from.shown += "?snapshot=" + from.Snapshot.String()
 	}
 	return from, query, nil

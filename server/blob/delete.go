@@ -34,15 +34,16 @@ func (s *Server) deleteBlob(c *call) error {
 func (c *call) deletion() (catalog.Deletion, error) {
 	const name = "x-ms-delete-snapshots"
 	text := c.r.Header.Get(name)
+	sent := len(c.r.Header.Values(name)) > 0
 	how, known := deletions[text]
 	switch {
 	case c.query.Get("deletetype") != "":
 		return 0, fault.New(fault.NotImplemented).With("This server keeps nothing that was deleted, so it does not offer deletetype.")
-	case text != "" && !known:
+	case sent && !known:
 		return 0, badHeader(name, "it must be include or only")
-	case text != "" && c.ref.IsSnapshot():
+	case sent && c.ref.IsSnapshot():
 		return 0, badHeader(name, "a snapshot is deleted by itself")
-	case text == "" && c.dialect.orphans && !c.ref.IsSnapshot():
+	case !sent && c.dialect.orphans && !c.ref.IsSnapshot():
 		return catalog.DeleteBaseOnly, nil
 	}
 	return how, nil

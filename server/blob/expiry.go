@@ -32,27 +32,27 @@ func (s *Server) setExpiry(c *call) error {
 	return c.answer(http.StatusOK)
 }
 
-// expiry reads when something is to go; zero: never.
-func (c *call) expiry() (catalog.Ticks, error) {
+// expiry reads when something is to go; nil: never.
+func (c *call) expiry() (*catalog.Ticks, error) {
 	const option, when = "x-ms-expiry-option", "x-ms-expiry-time"
 	text := c.r.Header.Get(when)
 	switch c.r.Header.Get(option) {
 	case "":
-		return 0, noHeader(option)
+		return nil, noHeader(option)
 	case "NeverExpire":
-		return 0, nil
+		return nil, nil
 	case "RelativeToNow":
 		ms, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || ms <= 0 || ms > int64(100*365*24*time.Hour/time.Millisecond) {
-			return 0, badHeader(when, "it must be a number of milliseconds from now, up to a hundred years")
+			return nil, badHeader(when, "it must be a number of milliseconds from now, up to a hundred years")
 		}
-		return catalog.TicksOf(c.began.Add(time.Duration(ms) * time.Millisecond)), nil
+		return new(catalog.TicksOf(c.began.Add(time.Duration(ms) * time.Millisecond))), nil
 	case "Absolute":
 		at, err := http.ParseTime(text)
 		if err != nil || !at.After(c.began) {
-			return 0, badHeader(when, "it must be a date in the future, as in Mon, 02 Jan 2006 15:04:05 GMT")
+			return nil, badHeader(when, "it must be a date in the future, as in Mon, 02 Jan 2006 15:04:05 GMT")
 		}
-		return catalog.TicksOf(at), nil
+		return new(catalog.TicksOf(at)), nil
 	}
-	return 0, badHeader(option, "it must be RelativeToNow, Absolute or NeverExpire")
+	return nil, badHeader(option, "it must be RelativeToNow, Absolute or NeverExpire")
 }

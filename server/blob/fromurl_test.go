@@ -49,7 +49,7 @@ func TestSourceConditions(t *testing.T) {
 			{"x-ms-source-if-unmodified-since", past, "412 SourceConditionNotMet"},
 			{"x-ms-source-if-tags", "a='b'", ""},
 			{"x-ms-source-if-tags", "a='c'", "412 SourceConditionNotMet"},
-			{"x-ms-source-if-match", "", ""},
+			{"x-ms-source-if-match", "", "400 InvalidHeaderValue"},
 			{"x-ms-source-if-modified-since", "then", "400 InvalidHeaderValue"},
 		} {
 			r := d.signed("PUT", d.path(o.path), "", append([]string{"x-ms-copy-source", d.readable("from"), tt.header, tt.value}, o.headers...)...)

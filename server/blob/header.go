@@ -24,9 +24,10 @@ func (c *call) access() (catalog.Access, error) {
 
 // leaseID reads a lease id from a header; the zero ID if it is not there.
 func (c *call) leaseID(name string) (leasehold.ID, error) {
-	text := first(c.r.Header, name)
-	if text == "" {
-		return leasehold.ID{}, nil
+	r := headerReader{writes: c.op.Write}
+	text := r.text(c.r.Header, name)
+	if text == "" || r.err != nil {
+		return leasehold.ID{}, r.err
 	}
 	id, err := leasehold.ParseID(text)
 	if err != nil {
@@ -74,7 +75,7 @@ var (
 
 // conditions reads the conditional headers.
 func (c *call) conditions() (catalog.Conditions, error) {
-	var r headerReader
+	r := headerReader{writes: c.op.Write}
 	h := c.r.Header
 	k := r.conditions(h, plainConditions)
 	if k.Tags != "" {
@@ -93,7 +94,7 @@ func (c *call) conditions() (catalog.Conditions, error) {
 // sourceConditions reads the conditional headers that are about the source of
 // a copy. Whether the caller may ask for its tags, mayRead has seen to.
 func (c *call) sourceConditions() (catalog.Conditions, error) {
-	var r headerReader
+	r := headerReader{writes: c.op.Write}
 	k := r.conditions(c.r.Header, sourceConditions)
 	return k, r.err
 }
@@ -103,24 +104,50 @@ func (r *headerReader) conditions(h http.Header, n conditionNames) catalog.Condi
 		r.err = catalog.CheckIfTags(text)
 	}
 	return catalog.Conditions{
-		Match: first(h, n.match), NoneMatch: first(h, n.noneMatch), Tags: first(h, n.tags),
+		Match: r.text(h, n.match), NoneMatch: r.text(h, n.noneMatch), Tags: r.text(h, n.tags),
 		ModifiedSince: r.time(h, n.modified), UnmodifiedSince: r.time(h, n.unmodified),
 	}
 }
 
 // headerReader reads headers and keeps the first thing that is wrong with them.
-type headerReader struct{ err error }
+type headerReader struct {
+	writes bool // the request changes something
+	err    error
+}
 
-func (r *headerReader) time(h http.Header, name string) time.Time {
-	text := first(h, name)
+func (r *headerReader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// text reads a header; "" if it is not there. An empty one guards nothing, though
+// whoever sent it believes that it does: a write is refused then. Readers do no
+// harm, and there are some that send empty conditions to Azure.
+func (r *headerReader) text(h http.Header, name string) string {
+	values := h[name]
+	switch {
+	case len(values) == 0:
+		return ""
+	case len(values) > 1:
+		r.fail(badHeader(name, "it is there more than once"))
+	case values[0] == "" && r.writes:
+		r.fail(badHeader(name, "it is empty; leave it out"))
+	}
+	return values[0]
+}
+
+// time reads a date; nil if it is not there.
+func (r *headerReader) time(h http.Header, name string) *time.Time {
+	text := r.text(h, name)
 	if text == "" {
-		return time.Time{}
+		return nil
 	}
 	t, err := http.ParseTime(text)
-	if err != nil && r.err == nil {
-		r.err = badHeader(name, "it is no date, as in Mon, 02 Jan 2006 15:04:05 GMT")
+	if err != nil {
+		r.fail(badHeader(name, "it is no date, as in Mon, 02 Jan 2006 15:04:05 GMT"))
 	}
-	return t
+	return &t
 }
 
 // sequence is number for a page blob's sequence number, whose refusal Azure calls
@@ -134,13 +161,13 @@ func (r *headerReader) sequence(h http.Header, name string) *int64 {
 
 // number reads a whole number that is not negative; nil if it is not there.
 func (r *headerReader) number(h http.Header, name string) *int64 {
-	text := first(h, name)
+	text := r.text(h, name)
 	if text == "" {
 		return nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if (err != nil || n < 0) && r.err == nil {
-		r.err = badHeader(name, "it is no number from 0 on")
+	if err != nil || n < 0 {
+		r.fail(badHeader(name, "it is no number from 0 on"))
 	}
 	return &n
 }

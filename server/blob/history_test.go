@@ -188,7 +188,7 @@ func TestNoWriteWithoutTheLease(t *testing.T) {
 		}
 	}
 	t.Logf("%d requests: %v", len(history), codes)
-	if got := porcupine.CheckOperationsTimeout(blobModel, history, 30*time.Second); got != porcupine.Ok {
+	if got := porcupine.CheckOperationsTimeout(blobModel, history, 5*time.Minute); got != porcupine.Ok {
 		t.Errorf("the history is %s", got)
 	}
 }

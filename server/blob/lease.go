@@ -116,9 +116,10 @@ func (c *call) leaseDuration() (time.Duration, error) {
 
 func (c *call) breakPeriod() (*time.Duration, error) {
 	const name = "X-Ms-Lease-Break-Period"
-	text := first(c.r.Header, name)
-	if text == "" {
-		return nil, nil
+	r := headerReader{writes: c.op.Write}
+	text := r.text(c.r.Header, name)
+	if text == "" || r.err != nil {
+		return nil, r.err
 	}
 	seconds, err := strconv.Atoi(text)
 	if err != nil || seconds < 0 || seconds > maxBreak {

@@ -54,10 +54,8 @@ func lineageEntry(e *catalog.LineageEntry) LineageEntry {
 	if e.IsSnapshot() {
 		entry.Snapshot, entry.Of = e.Snapshot.String(), e.Of.ETag()
 	}
-	if e.RestoredFrom != 0 {
-		entry.RestoredFrom = e.RestoredFrom.String()
-	}
-	if e.Expires != 0 {
+	entry.RestoredFrom = e.RestoredFrom.String()
+	if e.Expires != nil {
 		at := e.Expires.Time()
 		entry.Expires = &at
 	}

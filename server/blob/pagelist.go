@@ -23,7 +23,7 @@ func (s *Server) listPages(c *call) error {
 	if err != nil {
 		return err
 	}
-	since, err := c.previousSnapshot()
+	since, err := snapshotIn(c.query, "prevsnapshot")
 	if err != nil {
 		return err
 	}
@@ -54,17 +54,4 @@ func pagesOf(ranges []catalog.PageRange) pagesXML {
 		}
 	}
 	return x
-}
-
-// previousSnapshot reads the snapshot to compare with; zero: none.
-func (c *call) previousSnapshot() (catalog.Ticks, error) {
-	text := c.query.Get("prevsnapshot")
-	if text == "" {
-		return 0, nil
-	}
-	at, ok := catalog.ParseSnapshot(text)
-	if !ok {
-		return 0, badQuery("prevsnapshot", "it is no snapshot's id, as in 2006-01-02T15:04:05.0000000Z")
-	}
-	return at, nil
 }

@@ -82,7 +82,7 @@ func TestAddresses(t *testing.T) {
 		if test.want.Account == "" {
 			test.want.Account = testAccount
 		}
-		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(address{})); err != nil || diff != "" {
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(address{}, catalog.Snapshot{})); err != nil || diff != "" {
 			t.Errorf("%s%s: %v (-want +got):\n%s", test.host, test.path, err, diff)
 		}
 	}

@@ -91,19 +91,35 @@ func (s *Server) find(c *call) error {
 
 // readSnapshot reads the snapshot that the request is about.
 func (c *call) readSnapshot() error {
-	text := c.query.Get("snapshot")
-	if text == "" || c.level != atBlob {
+	if c.level != atBlob {
 		return nil
 	}
-	at, ok := catalog.ParseSnapshot(text)
-	switch {
-	case !ok:
-		return badQuery("snapshot", "it is no snapshot's id, as in 2006-01-02T15:04:05.0000000Z")
-	case !c.op.Snapshot:
+	var err error
+	if c.ref.Snapshot, err = snapshotIn(c.query, "snapshot"); err != nil {
+		return err
+	}
+	if c.ref.IsSnapshot() && !c.op.Snapshot {
 		return badQuery("snapshot", "%s is not for snapshots, which never change", c.op.Name)
 	}
-	c.ref.Snapshot = at
 	return nil
+}
+
+// snapshotIn reads the snapshot that a query names under that name; none if it
+// has no such parameter. An empty one is refused: it must not turn a request
+// about a snapshot into one about the blob.
+func snapshotIn(q sign.Query, name string) (catalog.Snapshot, error) {
+	if !q.Has(name) {
+		return catalog.Snapshot{}, nil
+	}
+	values := q.Values()[name]
+	s, ok := catalog.ParseSnapshot(values[0])
+	switch {
+	case len(values) > 1:
+		return s, badQuery(name, "it is there more than once")
+	case !ok:
+		return s, badQuery(name, "it is no snapshot's id, as in 2006-01-02T15:04:05.0000000Z")
+	}
+	return s, nil
 }
 
 // setHeaders gives the answer what every answer has, beside the date, which

@@ -95,7 +95,7 @@ func (c *call) tagAccess() (catalog.Access, error) {
 	if err != nil {
 		return access, err
 	}
-	var r headerReader
+	r := headerReader{writes: c.op.Write}
 	ofBlob := r.conditions(c.r.Header, blobConditions)
 	if ofBlob != (catalog.Conditions{}) {
 		ofBlob.Tags = access.If.Tags

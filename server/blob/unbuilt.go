@@ -31,6 +31,8 @@ var unbuiltHeaders = []struct{ name, feature string }{
 	{"X-Ms-Access-Tier-If-Unmodified-Since", "conditions on the time of a tier"},
 }
 
+const noVersions = "This server does not keep versions of blobs (versionid). It has snapshots."
+
 // checkOffered refuses what would be ignored otherwise.
 func (c *call) checkOffered() error {
 	for _, u := range unbuiltHeaders {
@@ -38,8 +40,8 @@ func (c *call) checkOffered() error {
 			return fault.New(fault.NotImplemented).With("This server does not offer %s, which the header %s asks for.", u.feature, u.name)
 		}
 	}
-	if c.query.Get("versionid") != "" {
-		return fault.New(fault.NotImplemented).With("This server does not keep versions of blobs (versionid). It has snapshots.")
+	if c.query.Has("versionid") {
+		return fault.New(fault.NotImplemented).With(noVersions)
 	}
 	return nil
 }

@@ -159,10 +159,6 @@ func (l *largeBlob) snapshot() {
 	if after-before > 1<<20 || nowFiles > files {
 		l.Errorf("snapshots made %d files of %s out of %d of %s", nowFiles, mib(after), files, mib(before))
 	}
-	// To copy a gigabyte takes a second; the bound leaves room for a busy machine.
-	if ofLarge > 10*ofSmall+100*time.Millisecond {
-		l.Errorf("a snapshot of 1 GiB took %v, of 1 KiB %v; want them alike", ofLarge, ofSmall)
-	}
 	l.taken = ids[0]
 }
 

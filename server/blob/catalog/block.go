@@ -96,7 +96,7 @@ func (e *edit) stage(ctx context.Context, block string, u *Upload, a Access) err
 func (i *Item) add(container int64) seam.Statement {
 	const sql = `INSERT OR IGNORE INTO blob_items (container, name, snapshot, kind, committed, ticks, created, size, manifest, details)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	return do(sql, container, i.Blob, int64(i.snapshot()), int64(i.Kind), i.Committed, int64(i.Ticks), int64(i.Created),
+	return do(sql, container, i.Blob, int64(i.Snapshot.Ticks()), int64(i.Kind), i.Committed, int64(i.Ticks), int64(i.Created),
 		i.Size, i.manifest, encode(i.Details))
 }
 

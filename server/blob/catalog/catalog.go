@@ -14,13 +14,19 @@ import (
 	"github.com/leasehold/leasehold/server/blob/content"
 )
 
-//go:embed schema/0001_blobs.sql
-var firstSchema string
+var (
+	//go:embed schema/0001_blobs.sql
+	blobsSchema string
+	//go:embed schema/0002_referrers.sql
+	referrersSchema string
+)
 
 // Module is the catalog's claim on the engine's database, to be handed to the
 // store when it is opened.
 func Module() seam.Module {
-	return seam.Module{Name: "blob", Migrations: []seam.Migration{{Name: "blobs", SQL: firstSchema}}}
+	return seam.Module{Name: "blob", Migrations: []seam.Migration{
+		{Name: "blobs", SQL: blobsSchema}, {Name: "referrers", SQL: referrersSchema},
+	}}
 }
 
 // Options of a catalog. Nil is fine.

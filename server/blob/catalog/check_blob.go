@@ -110,7 +110,7 @@ func (k *check) checkItem(ctx context.Context, i *Item, sizes map[int64]extent) 
 		k.note(false, "%s is of kind %d, which does not exist", name, int64(i.Kind))
 	case !i.Committed && (i.IsSnapshot() || i.manifest != 0 || i.Size != 0):
 		k.note(false, "%s has content but is not committed", name)
-	case i.Expires != 0 && !i.IsSnapshot():
+	case i.Expires != nil && !i.IsSnapshot():
 		k.note(false, "%s expires, but is no snapshot", name)
 	case x.overlap:
 		k.note(false, "%s has pieces that overlap, or reach beyond their chunk", name)

@@ -71,7 +71,7 @@ func (k *check) users(ctx context.Context, chunk int64) (string, error) {
 		WHERE p.chunk = ? LIMIT ? + 0`
 	var names []string
 	err := k.engine.Query(ctx, sql, []any{chunk, int64(maxUsers)}, func(r seam.Columns) error {
-		ref := Ref{Account: r.Text(0), Container: r.Text(1), Blob: r.Text(2), Snapshot: Ticks(r.Int64(3))}
+		ref := Ref{Account: r.Text(0), Container: r.Text(1), Blob: r.Text(2), Snapshot: At(Ticks(r.Int64(3)))}
 		name := ref.path()
 		if ref.IsSnapshot() {
 			name += "?snapshot=" + ref.Snapshot.String()

@@ -11,9 +11,18 @@ import (
 	"github.com/leasehold/leasehold/server/blob/catalog"
 )
 
-// furnished is a house with a bit of everything in it.
+// furnished is a house with a bit of everything in it. Nothing runs there by
+// itself: the collector would set right some of what a test has damaged.
 func furnished(t *testing.T) (*house, catalog.Ref) {
-	h, ref := desk(t)
+	t.Helper()
+	return furnish(t, &catalog.Options{Idle: true})
+}
+
+func furnish(t *testing.T, o *catalog.Options) (*house, catalog.Ref) {
+	t.Helper()
+	h := newHouseWith(t, o)
+	ref := catalog.Ref{Account: "acct", Container: "desk", Blob: "blob"}
+	h.container(ref)
 	n := catalog.New{Tags: map[string]string{"color": "red"}}
 	if _, err := h.PutBlob(t.Context(), ref, n, h.Accept(bulk('x')), catalog.Access{}); err != nil {
 		t.Fatal(err)
@@ -138,7 +147,7 @@ func TestCheckFindsDamagedFiles(t *testing.T) {
 // The sweep after the start finds the same, so here it has to be over.
 func TestCheckFindsFilesOfNobody(t *testing.T) {
 	t.Parallel()
-	h, _ := furnished(t)
+	h, _ := furnish(t, nil)
 	h.Accept(bulk('o'))
 	h.reopen()
 	eventually(t, "the sweep", func() bool { return h.files() == 1 })

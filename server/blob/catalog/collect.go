@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/leasehold/leasehold/seam"
@@ -91,8 +92,8 @@ func (c *Catalog) collect(ctx context.Context) error {
 // chunkBite is how many chunks are deleted in one commit.
 const chunkBite = 256
 
-// collectChunks deletes chunks without references. No such chunk can get one
-// again: whoever shares a chunk holds the lock of a blob that has it.
+// collectChunks deletes chunks that nothing refers to. No such chunk can get a
+// reference again: whoever shares a chunk holds the lock of a blob that has it.
 func (c *Catalog) collectChunks(ctx context.Context) error {
 	for {
 		more, err := c.collectSomeChunks(ctx)
@@ -114,11 +115,34 @@ func (c *Catalog) collectSomeChunks(ctx context.Context) (more bool, _ error) {
 	if err != nil || len(free) == 0 {
 		return false, err
 	}
-	if err := c.settle(ctx, do(`DELETE FROM blob_chunks WHERE id IN (SELECT value FROM json_each(?))`, encodeText(free))); err != nil {
+	if err := c.settle(ctx, removeFree(free)...); err != nil {
 		return false, err
 	}
-	return true, c.content.Remove(free...) // what is left of them, the next start sweeps
+	used, err := c.knownChunks(ctx, free)
+	if err != nil {
+		return false, err // the next start sweeps the files
+	}
+	if len(used) > 0 {
+		c.o.Logger.WarnContext(ctx, "blob catalog: chunks were counted as unused and are in use; they were kept and counted again, run a check", "chunks", len(used))
+	}
+	gone := slices.DeleteFunc(free, func(id int64) bool { return used[id] })
+	return true, c.content.Remove(gone...) // what is left of them, the next start sweeps
 }
+
+// removeFree deletes those chunks that nothing refers to, whatever was counted.
+// What is in use after all is counted again, in the same transaction.
+func removeFree(chunks []int64) []seam.Statement {
+	list := encodeText(chunks)
+	return []seam.Statement{do(recountSQL, list), do(removeSQL, list)}
+}
+
+const (
+	recountSQL = `UPDATE blob_chunks SET refs = (SELECT count(*) FROM blob_pieces WHERE chunk = blob_chunks.id)
+			+ (SELECT count(*) FROM blob_blocks WHERE chunk = blob_chunks.id)
+		WHERE id IN (SELECT value FROM json_each(?)) AND refs <= 0 AND (EXISTS (SELECT 1 FROM blob_pieces WHERE chunk = blob_chunks.id)
+			OR EXISTS (SELECT 1 FROM blob_blocks WHERE chunk = blob_chunks.id))`
+	removeSQL = `DELETE FROM blob_chunks WHERE id IN (SELECT value FROM json_each(?)) AND refs <= 0`
+)
 
 // settle commits statements that no lease has a say in.
 func (c *Catalog) settle(ctx context.Context, statements ...seam.Statement) error {
@@ -127,7 +151,7 @@ func (c *Catalog) settle(ctx context.Context, statements ...seam.Statement) erro
 	})
 }
 
-// sweepOrphans deletes files that were there at the start and that no row
+// sweepOrphans deletes files that were there at the start and that nothing
 // knows: content of requests whose end the last program did not see.
 func (c *Catalog) sweepOrphans(ctx context.Context) error {
 	return c.content.Orphans(ctx,
@@ -135,10 +159,14 @@ func (c *Catalog) sweepOrphans(ctx context.Context) error {
 		func(id int64) error { return c.content.Remove(id) })
 }
 
-// knownChunks returns those ids that have a row.
+// knownChunks returns those ids that have a row, or that a piece or a block
+// refers to: a file whose row is lost is the last there is of its content.
 func (c *Catalog) knownChunks(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	known := make(map[int64]bool, len(ids))
-	const sql = `SELECT id FROM blob_chunks WHERE id IN (SELECT value FROM json_each(?))`
+	const sql = `WITH asked AS MATERIALIZED (SELECT value AS id FROM json_each(?))
+		SELECT id FROM blob_chunks WHERE id IN (SELECT id FROM asked)
+		UNION SELECT chunk FROM blob_pieces WHERE chunk IN (SELECT id FROM asked)
+		UNION SELECT chunk FROM blob_blocks WHERE chunk IN (SELECT id FROM asked)`
 	err := c.engine.Query(ctx, sql, []any{encodeText(ids)}, func(r seam.Columns) error {
 		known[r.Int64(0)] = true
 		return nil

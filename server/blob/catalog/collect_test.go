@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
@@ -76,26 +78,26 @@ func TestExpiry(t *testing.T) {
 	first.Snapshot = h.snapshot(ref, ref.Blob)
 	h.put(ref, ref.Blob, "2")
 	second.Snapshot = h.snapshot(ref, ref.Blob)
-	wantFault(t, "SetExpiry of a blob", h.SetExpiry(t.Context(), ref, 1), fault.InvalidQueryParameterValue)
+	wantFault(t, "SetExpiry of a blob", h.SetExpiry(t.Context(), ref, new(catalog.Ticks)), fault.InvalidQueryParameterValue)
 	missing := ref
-	missing.Snapshot = 77
-	wantFault(t, "SetExpiry of nothing", h.SetExpiry(t.Context(), missing, 1), fault.BlobNotFound)
+	missing.Snapshot = catalog.At(77)
+	wantFault(t, "SetExpiry of nothing", h.SetExpiry(t.Context(), missing, new(catalog.Ticks)), fault.BlobNotFound)
 
 	before, err := h.Head(t.Context(), second, catalog.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tomorrow := catalog.TicksOf(time.Now().Add(24 * time.Hour))
-	for _, at := range []catalog.Ticks{tomorrow, 0} {
+	for _, at := range []*catalog.Ticks{&tomorrow, nil} {
 		if err := h.SetExpiry(t.Context(), second, at); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := h.Head(t.Context(), second, catalog.Access{}); err != nil || got.Expires != at || got.Ticks != before.Ticks {
+		if got, err := h.Head(t.Context(), second, catalog.Access{}); err != nil || !cmp.Equal(got.Expires, at) || got.Ticks != before.Ticks {
 			t.Errorf("Head after SetExpiry(%v) = %+v, %v", at, got, err)
 		}
 	}
 	h.lease(ref) // keeps none
-	if err := h.SetExpiry(t.Context(), first, catalog.TicksOf(time.Now())); err != nil {
+	if err := h.SetExpiry(t.Context(), first, new(catalog.TicksOf(time.Now()))); err != nil {
 		t.Fatal(err)
 	}
 	gone := func() bool {
@@ -122,7 +124,7 @@ func TestSnapshotTTL(t *testing.T) {
 	h.put(ref, ref.Blob, "x")
 	for range 3 {
 		s, err := h.Snapshot(t.Context(), ref, nil, catalog.Access{})
-		if err != nil || s.Expires != s.Snapshot+500_000 {
+		if err != nil || *s.Expires != s.Snapshot.Ticks()+500_000 {
 			t.Fatalf("Snapshot = %+v, %v", s, err)
 		}
 	}

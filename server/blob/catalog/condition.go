@@ -19,7 +19,7 @@ func (c Conditions) judge(t Ticks) error {
 		return nil
 	case c.NoneMatch == "*":
 		return errExists
-	case !c.UnmodifiedSince.IsZero() && second(t).After(c.UnmodifiedSince):
+	case c.UnmodifiedSince != nil && second(t).After(*c.UnmodifiedSince):
 		return fault.New(fault.ConditionNotMet).With("it has changed since the time in If-Unmodified-Since")
 	case c.known(t):
 		return errNotModified
@@ -31,8 +31,8 @@ func (c Conditions) judge(t Ticks) error {
 // and If-Modified-Since one that says no is enough: a version of the same second
 // has another ETag.
 func (c Conditions) known(t Ticks) bool {
-	byETag, byTime := c.NoneMatch != "", !c.ModifiedSince.IsZero()
-	return (byETag || byTime) && (!byETag || matches(c.NoneMatch, t)) && (!byTime || !second(t).After(c.ModifiedSince))
+	byETag, byTime := c.NoneMatch != "", c.ModifiedSince != nil
+	return (byETag || byTime) && (!byETag || matches(c.NoneMatch, t)) && (!byTime || !second(t).After(*c.ModifiedSince))
 }
 
 // judgeItem is judge for a blob or a snapshot, which have tags. Nil is none.

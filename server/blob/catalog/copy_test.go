@@ -163,7 +163,7 @@ func TestCopyRestoresASnapshot(t *testing.T) {
 	if got := h.read(at("blob")); string(got) != "old" {
 		t.Errorf("restored: %q", got)
 	}
-	if next := h.snapshot(at(""), "blob"); next <= old.Snapshot {
+	if next := h.snapshot(at(""), "blob"); next.Ticks() <= old.Snapshot.Ticks() {
 		t.Errorf("the next snapshot is %v, after %v", next, old.Snapshot)
 	}
 	again := h.copy(at("blob"), catalog.CopyRequest{Source: at("blob"), New: catalog.New{Metadata: map[string]string{"a": "b"}}})
@@ -216,8 +216,8 @@ func TestCopyRefuses(t *testing.T) {
 		{"an archived source", at("new"), catalog.CopyRequest{Source: at("archived")}, catalog.Conditions{}, fault.BlobArchived, 409, fault.CannotVerifyCopySource, 409},
 		{"another source", at("new"), catalog.CopyRequest{Source: at("source"), SourceIf: catalog.Conditions{Match: `"0x1"`}}, catalog.Conditions{}, fault.SourceConditionNotMet, 412, "", 0},
 		{"the same source", at("new"), catalog.CopyRequest{Source: at("source"), SourceIf: catalog.Conditions{NoneMatch: source.ETag()}}, catalog.Conditions{}, fault.SourceConditionNotMet, 412, fault.CannotVerifyCopySource, 304},
-		{"an old source", at("new"), catalog.CopyRequest{Source: at("source"), SourceIf: catalog.Conditions{ModifiedSince: future}}, catalog.Conditions{}, fault.SourceConditionNotMet, 412, fault.CannotVerifyCopySource, 304},
-		{"a new source", at("new"), catalog.CopyRequest{Source: at("source"), SourceIf: catalog.Conditions{UnmodifiedSince: past}}, catalog.Conditions{}, fault.SourceConditionNotMet, 412, "", 0},
+		{"an old source", at("new"), catalog.CopyRequest{Source: at("source"), SourceIf: catalog.Conditions{ModifiedSince: &future}}, catalog.Conditions{}, fault.SourceConditionNotMet, 412, fault.CannotVerifyCopySource, 304},
+		{"a new source", at("new"), catalog.CopyRequest{Source: at("source"), SourceIf: catalog.Conditions{UnmodifiedSince: &past}}, catalog.Conditions{}, fault.SourceConditionNotMet, 412, "", 0},
 		{"other source tags", at("new"), catalog.CopyRequest{Source: at("source"), SourceIf: catalog.Conditions{Tags: "a = 'b'"}}, catalog.Conditions{}, fault.SourceConditionNotMet, 412, "", 0},
 		{"another target", at("target"), catalog.CopyRequest{Source: at("source")}, catalog.Conditions{Match: `"0x1"`}, fault.ConditionNotMet, 412, "", 0},
 		{"the same target", at("target"), catalog.CopyRequest{Source: at("source")}, catalog.Conditions{NoneMatch: target.ETag()}, fault.ConditionNotMet, 412, "", 0},

@@ -53,10 +53,10 @@ func (e *edit) deleteSnapshot(ctx context.Context, a Access) error {
 // no later one may have it, even if the machine's clock is set back.
 func (e *edit) rememberSnapshot(ctx context.Context) ([]seam.Statement, error) {
 	base, err := e.Catalog.item(ctx, e.container, e.ref.base())
-	if err != nil || base == nil || base.LastSnapshot >= e.item.Snapshot {
+	if err != nil || base == nil || base.LastSnapshot >= e.item.Snapshot.Ticks() {
 		return nil, err
 	}
-	base.LastSnapshot = e.item.Snapshot
+	base.LastSnapshot = e.item.Snapshot.Ticks()
 	return []seam.Statement{base.put(e.container.id)}, nil
 }
 

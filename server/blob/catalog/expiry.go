@@ -9,8 +9,8 @@ import (
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
 
-// SetExpiry says when a snapshot goes by itself; zero: never. Its ETag stays.
-func (c *Catalog) SetExpiry(ctx context.Context, ref Ref, at Ticks) error {
+// SetExpiry says when a snapshot goes by itself; nil: never. Its ETag stays.
+func (c *Catalog) SetExpiry(ctx context.Context, ref Ref, at *Ticks) error {
 	if !ref.IsSnapshot() {
 		return fault.New(fault.InvalidQueryParameterValue).With("only snapshots expire")
 	}

@@ -10,6 +10,9 @@ func (c *Catalog) Collect(ctx context.Context) error {
 	return c.collect(ctx)
 }
 
+// RemoveFree is what the collector deletes chunks with.
+var RemoveFree = []string{recountSQL, removeSQL}
+
 // CheckBlockID is checkBlockID.
 func CheckBlockID(block string) error { return checkBlockID(block) }
 

@@ -213,7 +213,7 @@ func TestQueriesFail(t *testing.T) {
 		{"FROM blob_items", func() error { return h.Delete(t.Context(), at, catalog.DeleteBase, catalog.Access{}) }},
 		{"FROM blob_items", func() error { _, err := h.Head(t.Context(), ref, catalog.Access{}); return err }},
 		{"FROM blob_items", func() error { _, err := h.Get(t.Context(), ref, catalog.Access{}); return err }},
-		{"FROM blob_items", func() error { return h.SetExpiry(t.Context(), at, 1) }},
+		{"FROM blob_items", func() error { return h.SetExpiry(t.Context(), at, new(catalog.Ticks)) }},
 		{"FROM blob_dropped", func() error { return h.Collect(t.Context()) }},
 		{"refs <= 0", func() error { return h.Collect(t.Context()) }},
 		{"i.expires <= ?", func() error { return h.Collect(t.Context()) }},
@@ -273,7 +273,7 @@ func TestCollectorGoesOn(t *testing.T) {
 	at.Snapshot = h.snapshot(ref, ref.Blob)
 	no := errors.New("the disk is on fire")
 	u.commit.Store(&mishap{err: no, at: "blob:catalog"})
-	if err := h.SetExpiry(t.Context(), at, 1); err != nil {
+	if err := h.SetExpiry(t.Context(), at, new(catalog.Ticks)); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Collect(t.Context()); !errors.Is(err, no) {

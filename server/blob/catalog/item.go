@@ -79,7 +79,7 @@ type Item struct {
 	Ticks     Ticks // ETag and last change
 	Created   Ticks
 	Size      int64
-	Expires   Ticks // when a snapshot goes by itself; zero: never
+	Expires   *Ticks // when a snapshot goes by itself; nil: never
 	Details
 	Lease LeaseView // of a base blob
 
@@ -133,11 +133,11 @@ type Access struct {
 	Caller string // network address, for the history of leases
 }
 
-// Conditions are the conditional headers. ETags are as they were sent, and may
-// be "*".
+// Conditions are the conditional headers; empty and nil ones were not sent. ETags
+// are as they were sent, and may be "*".
 type Conditions struct {
 	Match, NoneMatch                   string
-	ModifiedSince, UnmodifiedSince     time.Time
+	ModifiedSince, UnmodifiedSince     *time.Time
 	Tags                               string // x-ms-if-tags: an expression
 	SequenceLE, SequenceLT, SequenceEQ *int64 // page blobs
 	MaxSize, AppendPosition            *int64 // append blobs

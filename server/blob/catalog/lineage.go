@@ -24,8 +24,8 @@ type LineageEntry struct {
 	Own int64
 
 	// RestoredFrom is the snapshot of the same blob that the content was copied
-	// from; zero: it was not.
-	RestoredFrom Ticks
+	// from, if it was.
+	RestoredFrom Snapshot
 }
 
 // Lineage returns a blob and its snapshots, and what they take.
@@ -77,13 +77,13 @@ func (e *edit) entries(ctx context.Context) ([]*LineageEntry, error) {
 
 // restoredFrom reads out of the copy's source which snapshot of the same blob it
 // was.
-func (i *Item) restoredFrom() Ticks {
+func (i *Item) restoredFrom() Snapshot {
 	if i.Copy == nil {
-		return 0
+		return Snapshot{}
 	}
 	source, err := url.Parse(i.Copy.Source)
 	if err != nil || !strings.HasSuffix(source.Path, "/"+i.Container+"/"+i.Blob) {
-		return 0
+		return Snapshot{}
 	}
 	snapshot, _ := ParseSnapshot(source.Query().Get("snapshot"))
 	return snapshot

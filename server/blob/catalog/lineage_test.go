@@ -70,11 +70,11 @@ func TestLineage(t *testing.T) {
 	if err != nil || l.Base.RestoredFrom != at.Snapshot || l.Base.Lease.State != "available" {
 		t.Errorf("Lineage = %+v, %v, want the base restored from %v", l.Base, err, at.Snapshot)
 	}
-	if s := l.Snapshots[0]; s.Of != first.Ticks || s.RestoredFrom != 0 || s.Snapshot != at.Snapshot {
+	if s := l.Snapshots[0]; s.Of != first.Ticks || s.RestoredFrom != (catalog.Snapshot{}) || s.Snapshot != at.Snapshot {
 		t.Errorf("Lineage = %+v, want a snapshot of %v", s, first.Ticks)
 	}
 	h.copy(ref, catalog.CopyRequest{Source: at, SourceURL: "http://127.0.0.1:10000/acct/desk/other?snapshot=" + at.Snapshot.String()})
-	if l, err := h.Lineage(t.Context(), ref); err != nil || l.Base.RestoredFrom != 0 {
+	if l, err := h.Lineage(t.Context(), ref); err != nil || l.Base.RestoredFrom != (catalog.Snapshot{}) {
 		t.Errorf("Lineage = %+v, %v, want a copy of another blob", l.Base, err)
 	}
 	h.checkClean()

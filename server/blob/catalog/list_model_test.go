@@ -17,7 +17,7 @@ type listModel map[string]*listed
 
 type listed struct {
 	committed, staged bool
-	snapshots         []catalog.Ticks // oldest first
+	snapshots         []catalog.Snapshot // oldest first
 }
 
 func (m listModel) at(name string) *listed {

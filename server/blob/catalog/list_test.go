@@ -48,7 +48,7 @@ func (h *house) list(ref catalog.Ref, r catalog.ListRequest) []string {
 	}
 }
 
-func (h *house) snapshot(container catalog.Ref, name string) catalog.Ticks {
+func (h *house) snapshot(container catalog.Ref, name string) catalog.Snapshot {
 	h.t.Helper()
 	container.Blob = name
 	s, err := h.Snapshot(h.t.Context(), container, nil, catalog.Access{})
@@ -293,5 +293,29 @@ func TestListContainers(t *testing.T) {
 				t.Errorf("ListContainers(%q), %d a page (-want +got):\n%s", test.prefix, n, diff)
 			}
 		}
+	}
+}
+
+// A prefix stands for what the list would show: snapshots alone, whose blobs are
+// gone, make one only where snapshots are asked for.
+func TestListPrefixOfSnapshotsAlone(t *testing.T) {
+	t.Parallel()
+	h, ref := desk(t)
+	for _, name := range []string{"d/x", "e/a", "e/b", "e/c", "f"} {
+		h.put(ref, name, name)
+		h.snapshot(ref, name)
+		h.snapshot(ref, name)
+	}
+	for _, name := range []string{"d/x", "e/a", "e/c"} {
+		h.remove(ref, name, catalog.DeleteBaseOnly)
+	}
+	for _, max := range []int{1, 2, 100} {
+		if got, want := h.list(ref, catalog.ListRequest{Delimiter: "/", Max: max}), []string{"e/*", "f"}; !slices.Equal(got, want) {
+			t.Errorf("a list in pages of %d = %q, want %q", max, got, want)
+		}
+	}
+	got := h.list(ref, catalog.ListRequest{Delimiter: "/", Max: 100, Snapshots: true})
+	if len(got) != 5 || !slices.Equal(got[:2], []string{"d/*", "e/*"}) {
+		t.Errorf("a list with snapshots = %q, want d/*, e/* and three of f", got)
 	}
 }

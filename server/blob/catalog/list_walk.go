@@ -74,11 +74,13 @@ func (w *walk) run(ctx context.Context, c *Catalog, container int64) error {
 // row takes a row of the walk, and stops it with errEnough.
 func (w *walk) row(r seam.Columns) error {
 	here := place{name: r.Text(0), snapshot: Ticks(r.Int64(1))}
-	if prefix := w.folded(here.name); prefix != "" {
-		return w.fold(prefix)
-	}
+	hidden := !w.Snapshots && here.snapshot != Base
+	prefix := w.folded(here.name)
+	shown := w.at == place{name: prefix, prefix: true}
 	switch {
-	case !w.Snapshots && here.snapshot != Base:
+	case prefix != "" && (shown || !hidden): // hidden ones alone make no prefix
+		return w.fold(prefix)
+	case hidden:
 		return w.pass(place{name: here.name, snapshot: Base - 1})
 	case w.basesFirst() && w.at.within(here.name):
 		if here.snapshot == Base {

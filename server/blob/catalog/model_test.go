@@ -190,32 +190,32 @@ func (w *world) snapshot(t *rapid.T) {
 	}
 	i, err := w.h.Snapshot(w.h.t.Context(), ref, nil, catalog.Access{}) // whatever the lease
 	if agree(t, "Snapshot", err, "", "") {
-		if i.Snapshot <= b.last {
+		if i.Snapshot.Ticks() <= b.last {
 			t.Fatalf("the snapshot %v is not after %v", i.Snapshot, b.last)
 		}
-		b.last = i.Snapshot
-		b.snapshots[i.Snapshot] = *b.base
+		b.last = i.Snapshot.Ticks()
+		b.snapshots[i.Snapshot.Ticks()] = *b.base
 	}
 }
 
-// drawSnapshot picks a snapshot; zero: there is none.
-func (b *modelBlob) drawSnapshot(t *rapid.T) catalog.Ticks {
+// drawSnapshot picks a snapshot, if there is one.
+func (b *modelBlob) drawSnapshot(t *rapid.T) catalog.Snapshot {
 	if len(b.snapshots) == 0 {
-		return 0
+		return catalog.Snapshot{}
 	}
-	return rapid.SampledFrom(slices.Sorted(maps.Keys(b.snapshots))).Draw(t, "snapshot")
+	return catalog.At(rapid.SampledFrom(slices.Sorted(maps.Keys(b.snapshots))).Draw(t, "snapshot"))
 }
 
 func (w *world) restore(t *rapid.T) {
 	ref, b := w.draw(t)
 	from := ref
-	if from.Snapshot = b.drawSnapshot(t); from.Snapshot == 0 {
+	if from.Snapshot = b.drawSnapshot(t); !from.IsSnapshot() {
 		return
 	}
 	a, reason := b.access(t)
 	i, err := w.h.Copy(w.h.t.Context(), ref, catalog.CopyRequest{Source: from}, a)
 	if agree(t, "Copy", err, reason, "") {
-		restored := b.snapshots[from.Snapshot]
+		restored := b.snapshots[from.Snapshot.Ticks()]
 		restored.etag = i.ETag()
 		b.base, b.staged = &restored, map[string][]byte{}
 	}
@@ -223,18 +223,18 @@ func (w *world) restore(t *rapid.T) {
 
 func (w *world) deleteOne(t *rapid.T) {
 	ref, b := w.draw(t)
-	if ref.Snapshot = b.drawSnapshot(t); ref.Snapshot == 0 {
+	if ref.Snapshot = b.drawSnapshot(t); !ref.IsSnapshot() {
 		return
 	}
 	if rapid.Bool().Draw(t, "by itself") {
-		if err := w.h.SetExpiry(w.h.t.Context(), ref, 1); err != nil {
+		if err := w.h.SetExpiry(w.h.t.Context(), ref, new(catalog.Ticks)); err != nil {
 			t.Fatalf("SetExpiry = %v", err)
 		}
 		w.h.collect()
 	} else if err := w.h.Delete(w.h.t.Context(), ref, catalog.DeleteBase, catalog.Access{}); err != nil {
 		t.Fatalf("Delete(%v) = %v", ref, err)
 	}
-	delete(b.snapshots, ref.Snapshot)
+	delete(b.snapshots, ref.Snapshot.Ticks())
 }
 
 func (w *world) delete(t *rapid.T) {
@@ -309,7 +309,7 @@ func (w *world) compare(t *rapid.T, name string) {
 		for _, k := range lists.Committed {
 			v.blocks = append(v.blocks, namedBlock{k.ID, nil})
 		}
-		got[e.Snapshot] = v
+		got[e.Snapshot.Ticks()] = v
 		if e.IsSnapshot() {
 			continue
 		}

@@ -30,7 +30,7 @@ func TestModify(t *testing.T) {
 	}
 	want := *made
 	want.Ticks, want.Metadata, want.Tags, want.Lease = changed.Ticks, changed.Metadata, changed.Tags, got.Lease
-	if diff := cmp.Diff(want, *got, cmp.AllowUnexported(catalog.Item{})); diff != "" {
+	if diff := cmp.Diff(want, *got, cmp.AllowUnexported(catalog.Item{}, catalog.Snapshot{})); diff != "" {
 		t.Errorf("Head after Modify (-want +got):\n%s", diff)
 	}
 	if found := h.find(ref, `"color"='red'`, 10); len(found) != 1 {

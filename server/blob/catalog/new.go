@@ -20,7 +20,6 @@ type New struct {
 // Azure, a blob is created once, however often it is written.
 func (e *edit) make(kind Kind, n New) *Item {
 	i := &Item{Ref: e.ref.base(), Kind: kind, Committed: true, Ticks: e.now()}
-	i.Snapshot = Base
 	i.Created = i.Ticks
 	i.Details = Details{Headers: n.Headers, Metadata: n.Metadata, Tags: n.Tags, Tier: n.Tier}
 	if n.Tier != "" {

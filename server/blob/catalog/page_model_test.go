@@ -92,7 +92,7 @@ func TestPagesAgreeWithAnArray(t *testing.T) {
 			if got := h.read(d.ref); !bytes.Equal(got, d.bytes()) {
 				rt.Fatalf("%v has %s, want %s", d.ref, pageMap(got), pageMap(d.bytes()))
 			}
-			if got := h.ranges(d.ref, 0, 0, 0); got != d.ranges() {
+			if got := h.ranges(d.ref, 0, 0, catalog.Snapshot{}); got != d.ranges() {
 				rt.Fatalf("%v has the ranges %s, want %s", d.ref, got, d.ranges())
 			}
 			if i > 0 {

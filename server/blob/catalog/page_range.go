@@ -15,12 +15,12 @@ type PageRange struct {
 
 // Pages returns the page ranges of a page blob, or of a snapshot of one, that
 // have bytes between from and before to; whatever is beyond the end, or not
-// above zero, stands for the end. Since is zero for all pages, or a snapshot for
+// above zero, stands for the end. Since is none for all pages, or a snapshot for
 // those that have changed after it.
 //
 // Whole pages are returned. Ranges that touch are one; nothing is said of how
 // they were written.
-func (c *Catalog) Pages(ctx context.Context, ref Ref, from, to int64, since Ticks, a Access) (*Item, []PageRange, error) {
+func (c *Catalog) Pages(ctx context.Context, ref Ref, from, to int64, since Snapshot, a Access) (*Item, []PageRange, error) {
 	var item Item
 	var ranges []PageRange
 	err := c.shared(ctx, ref, func(s subject) error {
@@ -54,13 +54,13 @@ func (i *Item) window(from, to int64) PageRange {
 	return PageRange{Start: min(from, to), End: to}
 }
 
-// previous returns the snapshot to compare with; zero stands for a blob of no
+// previous returns the snapshot to compare with; none stands for a blob of no
 // pages.
-func (c *Catalog) previous(ctx context.Context, container *Container, ref Ref, since Ticks) (*Item, error) {
-	if since == 0 {
+func (c *Catalog) previous(ctx context.Context, container *Container, ref Ref, since Snapshot) (*Item, error) {
+	if since == (Snapshot{}) {
 		return new(Item), nil
 	}
-	if since > ref.snapshot() {
+	if since.Ticks() > ref.Snapshot.Ticks() {
 		return nil, fault.New(fault.PreviousSnapshotCannotBeNewer)
 	}
 	ref.Snapshot = since
@@ -68,7 +68,7 @@ func (c *Catalog) previous(ctx context.Context, container *Container, ref Ref, s
 	switch {
 	case err != nil:
 		return nil, err
-	case before == nil || since == Base:
+	case before == nil:
 		return nil, fault.New(fault.PreviousSnapshotNotFound)
 	case before.Kind != Page:
 		return nil, fault.New(fault.BlobOverwritten)

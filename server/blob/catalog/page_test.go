@@ -47,7 +47,7 @@ func pageMap(content []byte) string {
 }
 
 // ranges shows page ranges as first-last, and x before those that are clear.
-func (h *house) ranges(ref catalog.Ref, from, to int64, since catalog.Ticks) string {
+func (h *house) ranges(ref catalog.Ref, from, to int64, since catalog.Snapshot) string {
 	h.t.Helper()
 	_, found, err := h.Pages(h.t.Context(), ref, from, to, since, catalog.Access{})
 	if err != nil {
@@ -97,7 +97,7 @@ func TestPages(t *testing.T) {
 		if got := pageMap(h.read(ref)); got != step.want {
 			t.Errorf("after %+v: %s", step, got)
 		}
-		if got := h.ranges(ref, 0, 0, 0); got != step.ranges {
+		if got := h.ranges(ref, 0, 0, catalog.Snapshot{}); got != step.ranges {
 			t.Errorf("after %+v: ranges %s", step, got)
 		}
 		h.checkClean()
@@ -136,7 +136,7 @@ func TestPageRangesOfAWindow(t *testing.T) {
 		{99999, 0, "[]"},
 		{-5, 513, "[1-1]"},
 	} {
-		if got := h.ranges(ref, test.from, test.to, 0); got != test.want {
+		if got := h.ranges(ref, test.from, test.to, catalog.Snapshot{}); got != test.want {
 			t.Errorf("Pages(%d, %d) = %s, want %s", test.from, test.to, got, test.want)
 		}
 	}
@@ -155,7 +155,7 @@ func TestPageSnapshotsAndDifferences(t *testing.T) {
 	second := h.snapshot(ref, ref.Blob)
 	h.writePages(ref, 2, 1, 0)
 	h.writePages(ref, 3, 2, 'd')
-	at := func(s catalog.Ticks) catalog.Ref { r := ref; r.Snapshot = s; return r }
+	at := func(s catalog.Snapshot) catalog.Ref { r := ref; r.Snapshot = s; return r }
 	for _, test := range []struct {
 		ref  catalog.Ref
 		want string
@@ -167,7 +167,7 @@ func TestPageSnapshotsAndDifferences(t *testing.T) {
 	for _, test := range []struct {
 		what  string
 		ref   catalog.Ref
-		since catalog.Ticks
+		since catalog.Snapshot
 		want  string
 	}{
 		{"base since the first", ref, first, "[x2-2 3-4 8-8]"},
@@ -184,10 +184,10 @@ func TestPageSnapshotsAndDifferences(t *testing.T) {
 	}
 	_, _, err := h.Pages(t.Context(), at(first), 0, 0, second, catalog.Access{})
 	wantFault(t, "Pages of the first since the second", err, fault.PreviousSnapshotCannotBeNewer)
-	_, _, err = h.Pages(t.Context(), ref, 0, 0, first+1, catalog.Access{})
+	_, _, err = h.Pages(t.Context(), ref, 0, 0, catalog.At(first.Ticks()+1), catalog.Access{})
 	wantFault(t, "Pages since no snapshot", err, fault.PreviousSnapshotNotFound)
-	_, _, err = h.Pages(t.Context(), ref, 0, 0, catalog.Base, catalog.Access{})
-	wantFault(t, "Pages since the base", err, fault.PreviousSnapshotNotFound)
+	_, _, err = h.Pages(t.Context(), ref, 0, 0, catalog.At(0), catalog.Access{})
+	wantFault(t, "Pages since the year 1", err, fault.PreviousSnapshotNotFound)
 	h.put(ref, ref.Blob, "a block blob")
 	_, _, err = h.Pages(t.Context(), ref, 0, 0, first, catalog.Access{})
 	wantFault(t, "Pages of a block blob", err, fault.InvalidBlobType)
@@ -283,9 +283,9 @@ func TestPagesRefuse(t *testing.T) {
 	if _, err := h.PutPages(t.Context(), ref, 0, 512, nil, catalog.Access{Lease: id}); err != nil {
 		t.Errorf("PutPages with the lease = %v", err)
 	}
-	_, _, err = h.Pages(t.Context(), none, 0, 0, 0, catalog.Access{})
+	_, _, err = h.Pages(t.Context(), none, 0, 0, catalog.Snapshot{}, catalog.Access{})
 	wantFault(t, "Pages of no blob", err, fault.BlobNotFound)
-	_, _, err = h.Pages(t.Context(), ref, 0, 0, 0, catalog.Access{If: catalog.Conditions{Match: `"0x1"`}})
+	_, _, err = h.Pages(t.Context(), ref, 0, 0, catalog.Snapshot{}, catalog.Access{If: catalog.Conditions{Match: `"0x1"`}})
 	wantFault(t, "Pages of another version", err, fault.ConditionNotMet)
 	h.checkClean()
 }

@@ -185,7 +185,7 @@ func TestOrderOfRefusals(t *testing.T) {
 func TestWritesNeedABlob(t *testing.T) {
 	h, ref := desk(t)
 	snapshot := ref
-	snapshot.Snapshot = 1
+	snapshot.Snapshot = catalog.At(0)
 	unnamed := catalog.Ref{Account: ref.Account, Container: ref.Container}
 	astray := catalog.Ref{Account: ref.Account, Container: "nowhere", Blob: "b"}
 	for _, c := range []struct {

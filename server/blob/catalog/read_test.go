@@ -126,7 +126,7 @@ func TestReadsAreConditional(t *testing.T) {
 	missing.Blob = "none"
 	_, err = h.Get(t.Context(), missing, catalog.Access{})
 	wantFault(t, "Get", err, fault.BlobNotFound)
-	snapshot.Snapshot++
+	snapshot.Snapshot = catalog.At(snapshot.Snapshot.Ticks() + 1)
 	_, err = h.Get(t.Context(), snapshot, catalog.Access{})
 	wantFault(t, "Get", err, fault.BlobNotFound)
 }

@@ -13,25 +13,17 @@ import (
 // MaxName is how long a blob's name may be, in characters.
 const MaxName = 1024
 
-// Ref names a container, a blob or a snapshot. The zero Snapshot stands for
-// the blob itself, as Base does.
+// Ref names a container, a blob or a snapshot.
 type Ref struct {
 	Account, Container, Blob string
-	Snapshot                 Ticks
+	Snapshot                 Snapshot // none: the blob itself
 }
 
 // IsSnapshot reports whether a snapshot is named.
-func (r Ref) IsSnapshot() bool { return r.Snapshot != 0 && r.Snapshot != Base }
-
-func (r Ref) snapshot() Ticks {
-	if r.Snapshot == 0 {
-		return Base
-	}
-	return r.Snapshot
-}
+func (r Ref) IsSnapshot() bool { return r.Snapshot.named }
 
 // base is the blob of a snapshot.
-func (r Ref) base() Ref { r.Snapshot = 0; return r }
+func (r Ref) base() Ref { r.Snapshot = Snapshot{}; return r }
 
 // container is the container of a blob.
 func (r Ref) container() Ref { return Ref{Account: r.Account, Container: r.Container} }

@@ -20,7 +20,7 @@ func TestResource(t *testing.T) {
 	if got, want := ref.Holder(), "azure:acct"; got != want {
 		t.Errorf("Holder() = %q, want %q", got, want)
 	}
-	ref.Snapshot = 7
+	ref.Snapshot = At(0)
 	if !ref.IsSnapshot() || ref.base().IsSnapshot() {
 		t.Errorf("IsSnapshot() = %v, of the base %v", ref.IsSnapshot(), ref.base().IsSnapshot())
 	}

@@ -16,10 +16,13 @@ const itemColumns = `name, snapshot, kind, committed, ticks, created, size, mani
 // scanItem reads a row of itemColumns.
 func scanItem(container Ref, r seam.Columns) (*Item, error) {
 	i := &Item{Ref: container.container()}
-	i.Blob, i.Snapshot = r.Text(0), Ticks(r.Int64(1))
+	i.Blob, i.Snapshot = r.Text(0), At(Ticks(r.Int64(1)))
 	i.Kind, i.Committed = Kind(r.Int64(2)), r.Int64(3) != 0
 	i.Ticks, i.Created = Ticks(r.Int64(4)), Ticks(r.Int64(5))
-	i.Size, i.manifest, i.Expires = r.Int64(6), r.Int64(7), Ticks(r.Int64(8))
+	i.Size, i.manifest = r.Int64(6), r.Int64(7)
+	if !r.IsNull(8) {
+		i.Expires = new(Ticks(r.Int64(8)))
+	}
 	if err := json.Unmarshal(r.Bytes(9), &i.Details); err != nil {
 		return nil, fmt.Errorf("blob %s: %w", i.path(), err)
 	}
@@ -32,7 +35,7 @@ func (c *Catalog) item(ctx context.Context, container *Container, ref Ref) (*Ite
 	var bad error
 	const sql = `SELECT ` + itemColumns + `, EXISTS (SELECT 1 FROM blob_blocks WHERE container = ?1 AND name = ?2)
 		FROM blob_items WHERE container = ?1 AND name = ?2 AND snapshot = ?3`
-	_, err := c.one(ctx, sql, []any{container.id, ref.Blob, int64(ref.snapshot())}, func(r seam.Columns) {
+	_, err := c.one(ctx, sql, []any{container.id, ref.Blob, int64(ref.Snapshot.Ticks())}, func(r seam.Columns) {
 		if i, bad = scanItem(ref, r); bad == nil {
 			i.staged = r.Int64(10) != 0
 		}
@@ -45,16 +48,16 @@ func (i *Item) put(container int64) seam.Statement {
 	const sql = `INSERT OR REPLACE INTO blob_items (container, name, snapshot, kind, committed, ticks, created, size, manifest, expires, details)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	var expires any
-	if i.Expires != 0 {
-		expires = int64(i.Expires)
+	if i.Expires != nil {
+		expires = int64(*i.Expires)
 	}
-	return do(sql, container, i.Blob, int64(i.snapshot()), int64(i.Kind), i.Committed, int64(i.Ticks), int64(i.Created),
+	return do(sql, container, i.Blob, int64(i.Snapshot.Ticks()), int64(i.Kind), i.Committed, int64(i.Ticks), int64(i.Created),
 		i.Size, i.manifest, expires, encode(i.Details))
 }
 
 // remove deletes the item's row.
 func (i *Item) remove(container int64) seam.Statement {
-	return do(`DELETE FROM blob_items WHERE container = ? AND name = ? AND snapshot = ?`, container, i.Blob, int64(i.snapshot()))
+	return do(`DELETE FROM blob_items WHERE container = ? AND name = ? AND snapshot = ?`, container, i.Blob, int64(i.Snapshot.Ticks()))
 }
 
 // drop lets go of the item's manifest: it is collected unless another item of

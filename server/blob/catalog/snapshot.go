@@ -53,13 +53,15 @@ func (e *edit) judgeSnapshot(a Access) error {
 // capture makes the snapshot's item.
 func (e *edit) capture(last Ticks, metadata map[string]string) *Item {
 	i := *e.item
-	i.Snapshot = e.clock.after(last)
+	taken := e.clock.after(last)
+	i.Snapshot = At(taken)
 	i.LastSnapshot, i.Of = 0, i.Ticks
 	if metadata != nil {
 		i.Metadata = metadata
 	}
 	if ttl := e.o.SnapshotTTL; ttl > 0 {
-		i.Expires = i.Snapshot + Ticks(ttl/100)
+		gone := taken + Ticks(ttl/100)
+		i.Expires = &gone
 	}
 	return &i
 }

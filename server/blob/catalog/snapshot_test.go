@@ -30,14 +30,14 @@ func TestSnapshot(t *testing.T) {
 	}
 	want := made.Details
 	want.Of = made.Ticks
-	if diff := cmp.Diff(want, taken.Details); diff != "" || taken.Ticks != made.Ticks || taken.Created != made.Created || taken.Expires != 0 {
+	if diff := cmp.Diff(want, taken.Details); diff != "" || taken.Ticks != made.Ticks || taken.Created != made.Created || taken.Expires != nil {
 		t.Errorf("Snapshot = %+v (-want +got):\n%s", taken, diff)
 	}
-	if time.Since(taken.Snapshot.Time()) > time.Minute || taken.Snapshot <= made.Ticks {
+	if time.Since(taken.Snapshot.Ticks().Time()) > time.Minute || taken.Snapshot.Ticks() <= made.Ticks {
 		t.Errorf("the snapshot's id is %v", taken.Snapshot)
 	}
 	other, err := h.Snapshot(t.Context(), ref, map[string]string{"b": "2"}, catalog.Access{})
-	if err != nil || !cmp.Equal(other.Metadata, map[string]string{"b": "2"}) || other.Snapshot <= taken.Snapshot {
+	if err != nil || !cmp.Equal(other.Metadata, map[string]string{"b": "2"}) || other.Snapshot.Ticks() <= taken.Snapshot.Ticks() {
 		t.Errorf("Snapshot with metadata = %+v, %v", other, err)
 	}
 	bare, err := h.Snapshot(t.Context(), ref, map[string]string{}, catalog.Access{})
@@ -78,7 +78,7 @@ func TestSnapshotIDsGrow(t *testing.T) {
 	var last catalog.Ticks
 	next := func(when string) {
 		t.Helper()
-		s := h.snapshot(ref, ref.Blob)
+		s := h.snapshot(ref, ref.Blob).Ticks()
 		if s <= last {
 			t.Errorf("%s: the snapshot %v is not after %v", when, s, last)
 		}
@@ -92,7 +92,7 @@ func TestSnapshotIDsGrow(t *testing.T) {
 	h.reopen()
 	next("after a restart")
 	deletion := ref
-	deletion.Snapshot = last
+	deletion.Snapshot = catalog.At(last)
 	if err := h.Delete(t.Context(), deletion, catalog.DeleteBase, catalog.Access{}); err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +102,8 @@ func TestSnapshotIDsGrow(t *testing.T) {
 	h.reopen()
 	next("after all were deleted")
 	h.put(ref, ref.Blob, "y")
-	deletion.Snapshot = last
-	if err := h.SetExpiry(t.Context(), deletion, 1); err != nil {
+	deletion.Snapshot = catalog.At(last)
+	if err := h.SetExpiry(t.Context(), deletion, new(catalog.Ticks)); err != nil {
 		t.Fatal(err)
 	}
 	h.collect()
@@ -138,7 +138,7 @@ func TestSnapshotsAtTheSameTime(t *testing.T) {
 					t.Errorf("Snapshot = %v", err)
 					return
 				}
-				own = append(own, s.Snapshot)
+				own = append(own, s.Snapshot.Ticks())
 			}
 			if !slices.IsSorted(own) {
 				t.Errorf("a caller's snapshots are not in order: %v", own)
@@ -158,7 +158,7 @@ func TestSnapshotsAtTheSameTime(t *testing.T) {
 		t.Fatalf("Lineage = %d snapshots, %v, want %d", len(l.Snapshots), err, callers*each)
 	}
 	at := ref
-	at.Snapshot = all[len(all)/2]
+	at.Snapshot = catalog.At(all[len(all)/2])
 	if got := h.read(at); !bytes.Equal(got, bulk('1')) {
 		t.Errorf("a snapshot has %d bytes", len(got))
 	}

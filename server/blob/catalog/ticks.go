@@ -3,7 +3,6 @@ package catalog
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -39,30 +38,6 @@ func (t Ticks) ETag() string {
 		}
 	}
 	return string(append(text, '"'))
-}
-
-const snapshotLayout = "2006-01-02T15:04:05.0000000Z"
-
-// String returns the ticks as the id of a snapshot, and nothing for Base.
-func (t Ticks) String() string {
-	if t == Base {
-		return ""
-	}
-	return t.Time().Format(snapshotLayout)
-}
-
-// ParseSnapshot reads the id of a snapshot. Six fractional digits are read as
-// seven with a zero at the end: some clients cut the last one off.
-func ParseSnapshot(s string) (Ticks, bool) {
-	digits := s
-	if len(s) == len(snapshotLayout)-1 && strings.HasSuffix(s, "Z") {
-		digits = s[:len(s)-1] + "0Z"
-	}
-	t, err := time.Parse(snapshotLayout, digits)
-	if err != nil || t.Format(snapshotLayout) != digits {
-		return 0, false
-	}
-	return TicksOf(t), true
 }
 
 // clock gives out moments, each later than the one before it, whatever the

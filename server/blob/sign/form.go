@@ -76,31 +76,37 @@ func (s *SAS) checkPermissions() error {
 }
 
 func (s *SAS) checkTimes() (err error) {
-	if s.start, err = moment("st", s.values["st"]); err != nil {
-		return err
+	if s.start, err = ParseTime(s.values["st"]); err != nil {
+		return malformed("st", notATime)
 	}
-	if s.expiry, err = moment("se", s.values["se"]); err != nil {
-		return err
+	if s.expiry, err = ParseTime(s.values["se"]); err != nil {
+		return malformed("se", notATime)
 	}
-	if s.expiry.IsZero() && s.Identifier() == "" {
+	if s.expiry == nil && s.Identifier() == "" {
 		return malformed("se", "missing")
 	}
 	return nil
 }
 
+const notATime = `no time, as in "2006-01-02T15:04:05Z"`
+
 // layouts are the times that Azure reads: of a second, a minute or a day.
 var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", time.DateOnly}
 
-func moment(name, text string) (time.Time, error) {
+// ParseTime reads a time of a signature or a stored access policy. An empty text
+// is none; no time is taken for none, whatever its year.
+func ParseTime(text string) (*time.Time, error) {
 	if text == "" {
-		return time.Time{}, nil
+		return nil, nil
 	}
+	var err error
 	for _, layout := range layouts {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
+		var at time.Time
+		if at, err = time.Parse(layout, text); err == nil {
+			return &at, nil
 		}
 	}
-	return time.Time{}, malformed(name, `no time, as in "2006-01-02T15:04:05Z"`)
+	return nil, err
 }
 
 func (s *SAS) checkOrigin() (err error) {

@@ -47,6 +47,57 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// Whatever times a grant and its policy state: one that lets a request through
+// has no expiry that has passed, and no start that is to come.
+func FuzzTimes(f *testing.F) {
+	times := []string{
+		"", "0001-01-01T00:00:00Z", "0001-01-01", "0001-01-01T00:00Z", "0001-01-01T01:00:00+01:00", "0000-01-01", "9999-12-31T23:59:59Z",
+		"2026-02-28", "2026-03-02T00:00:00.0000001Z", "soon",
+	}
+	for _, own := range times {
+		for _, stored := range times {
+			f.Add("", own, "", stored)
+			f.Add(own, "2026-03-02", stored, "")
+			f.Add(own, "", stored, "2026-03-02")
+		}
+	}
+	account, _ := two(f)
+	target := Target{Container: "c", Blob: "b"}
+	f.Fuzz(func(t *testing.T, start, expiry, storedStart, storedExpiry string) {
+		from, err := ParseTime(storedStart)
+		until, err2 := ParseTime(storedExpiry)
+		if err != nil || err2 != nil {
+			return
+		}
+		query := url.Values{"sv": {"2020-12-06"}, "sr": {"c"}, "si": {"p"}, "sp": {"r"}, "st": {start}, "se": {expiry}, "sig": {"x"}}
+		grant, _, err := Parse(query)
+		if err != nil {
+			return
+		}
+		query.Set("sig", mac(account.Keys[0], grant.text(account.Name, target)))
+		if grant, _, err = Parse(query); err != nil {
+			t.Fatalf("Parse(%v) = %v", query, err)
+		}
+		err = grant.Verify(account, target, Need{ResourceType: 'o', Permissions: "r"}, noon, loopback, true, &Policy{Start: from, Expiry: until})
+		if err != nil {
+			return
+		}
+		for what, text := range map[string]string{"st": start, "the policy's start": storedStart} {
+			if at, err := ParseTime(text); err != nil || at != nil && noon.Before(*at) {
+				t.Errorf("valid at %v, though %s is %q", noon, what, text)
+			}
+		}
+		for what, text := range map[string]string{"se": expiry, "the policy's expiry": storedExpiry} {
+			if at, err := ParseTime(text); err != nil || at != nil && !noon.Before(*at) {
+				t.Errorf("valid at %v, though %s is %q", noon, what, text)
+			}
+		}
+		if expiry == "" && storedExpiry == "" {
+			t.Error("valid for ever")
+		}
+	})
+}
+
 // A request that is signed as it is passes, and does not after any addition.
 func FuzzCanonical(f *testing.F) {
 	f.Add("PUT", "/c/b", "comp=metadata&x=%2B", "X-Ms-Meta-A", " 1  2 ", "meta-a_b", true)

@@ -14,7 +14,7 @@ import (
 // proven: nothing may be done on its word before Verify.
 type SAS struct {
 	values        map[string]string // as sent, which is how they were signed
-	start, expiry time.Time         // zero where absent
+	start, expiry *time.Time        // nil where absent
 	from          addresses
 }
 

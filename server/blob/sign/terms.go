@@ -1,6 +1,9 @@
 package sign
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // terms are what the SAS and the stored policy grant together. Each field is
 // in one of them: a policy is there to be changed or withdrawn, which a SAS
@@ -14,16 +17,16 @@ func (s *SAS) terms(stored *Policy) (Policy, error) {
 		return Policy{}, unauthentic("The container has no stored access policy %q (si).", s.Identifier())
 	}
 	switch {
-	case !own.Start.IsZero() && !stored.Start.IsZero():
+	case own.Start != nil && stored.Start != nil:
 		return Policy{}, twice("st")
-	case !own.Expiry.IsZero() && !stored.Expiry.IsZero():
+	case own.Expiry != nil && stored.Expiry != nil:
 		return Policy{}, twice("se")
 	case own.Permissions != "" && stored.Permissions != "":
 		return Policy{}, twice("sp")
 	}
-	both := Policy{later(own.Start, stored.Start), later(own.Expiry, stored.Expiry), own.Permissions + stored.Permissions}
+	both := Policy{cmp.Or(own.Start, stored.Start), cmp.Or(own.Expiry, stored.Expiry), own.Permissions + stored.Permissions}
 	switch {
-	case both.Expiry.IsZero():
+	case both.Expiry == nil:
 		return Policy{}, nowhere("se")
 	case both.Permissions == "":
 		return Policy{}, nowhere("sp")
@@ -39,20 +42,14 @@ func nowhere(name string) error {
 	return unauthentic("Neither the shared access signature nor its stored access policy states %s.", name)
 }
 
-// later picks the one that is set.
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 func (p Policy) valid(now time.Time) error {
 	switch {
-	case now.Before(p.Start):
-		return unauthentic("The shared access signature is valid from %s, and it is %s by this server's clock.", clock(p.Start), clock(now))
-	case !now.Before(p.Expiry):
-		return unauthentic("The shared access signature expired at %s, and it is %s by this server's clock.", clock(p.Expiry), clock(now))
+	case p.Start != nil && now.Before(*p.Start):
+		return unauthentic("The shared access signature is valid from %s, and it is %s by this server's clock.", clock(*p.Start), clock(now))
+	case p.Expiry == nil: // terms and check want one
+		return nowhere("se")
+	case !now.Before(*p.Expiry):
+		return unauthentic("The shared access signature expired at %s, and it is %s by this server's clock.", clock(*p.Expiry), clock(now))
 	}
 	return nil
 }

@@ -25,11 +25,11 @@ type Need struct {
 	AccountOnly  bool   // no service SAS is enough, as for creating a container
 }
 
-// Policy is a stored access policy of a container. Zero fields are those that
-// it leaves to the SAS.
+// Policy is a stored access policy of a container. Nil and empty fields are those
+// that it leaves to the SAS.
 type Policy struct {
-	Start       time.Time
-	Expiry      time.Time
+	Start       *time.Time
+	Expiry      *time.Time
 	Permissions string
 }
 

@@ -173,19 +173,19 @@ func TestPolicies(t *testing.T) {
 		policy *Policy
 		code   string
 	}{
-		{"all in the policy", si("", none, none), &Policy{noon, tomorrow, "rl"}, ""},
+		{"all in the policy", si("", none, none), &Policy{new(noon), new(tomorrow), "rl"}, ""},
 		{"all in the SAS", si("r", noon, tomorrow), &Policy{}, ""},
-		{"some in each", si("r", none, none), &Policy{Expiry: tomorrow}, ""},
+		{"some in each", si("r", none, none), &Policy{Expiry: new(tomorrow)}, ""},
 		{"no such policy", si("r", noon, tomorrow), nil, fault.AuthenticationFailed},
-		{"permissions in both", si("r", none, none), &Policy{noon, tomorrow, "r"}, fault.AuthenticationFailed},
-		{"expiry in both", si("", none, tomorrow), &Policy{noon, tomorrow, "r"}, fault.AuthenticationFailed},
-		{"start in both", si("", noon, none), &Policy{noon, tomorrow, "r"}, fault.AuthenticationFailed},
+		{"permissions in both", si("r", none, none), &Policy{new(noon), new(tomorrow), "r"}, fault.AuthenticationFailed},
+		{"expiry in both", si("", none, tomorrow), &Policy{new(noon), new(tomorrow), "r"}, fault.AuthenticationFailed},
+		{"start in both", si("", noon, none), &Policy{new(noon), new(tomorrow), "r"}, fault.AuthenticationFailed},
 		{"no expiry", si("r", none, none), &Policy{}, fault.AuthenticationFailed},
-		{"no permissions", si("", none, none), &Policy{Expiry: tomorrow}, fault.AuthenticationFailed},
-		{"the policy expired", si("", none, none), &Policy{Expiry: noon, Permissions: "r"}, fault.AuthenticationFailed},
-		{"the policy begins later", si("", none, none), &Policy{tomorrow, tomorrow.AddDate(0, 0, 1), "r"}, fault.AuthenticationFailed},
-		{"the policy lacks it", si("", none, none), &Policy{Expiry: tomorrow, Permissions: "wl"}, fault.AuthorizationPermissionMismatch},
-		{"a policy nobody asked for", containerGrant(t, nil), &Policy{tomorrow, noon, "x"}, ""},
+		{"no permissions", si("", none, none), &Policy{Expiry: new(tomorrow)}, fault.AuthenticationFailed},
+		{"the policy expired", si("", none, none), &Policy{Expiry: new(noon), Permissions: "r"}, fault.AuthenticationFailed},
+		{"the policy begins later", si("", none, none), &Policy{new(tomorrow), new(tomorrow.AddDate(0, 0, 1)), "r"}, fault.AuthenticationFailed},
+		{"the policy lacks it", si("", none, none), &Policy{Expiry: new(tomorrow), Permissions: "wl"}, fault.AuthorizationPermissionMismatch},
+		{"a policy nobody asked for", containerGrant(t, nil), &Policy{new(tomorrow), new(noon), "x"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := request{target: Target{Container: "c", Blob: "b"}, policy: test.policy}
@@ -197,7 +197,7 @@ func TestPolicies(t *testing.T) {
 		t.Fatalf("Parse() = %v, %v, want the SAS of policy readers", grant, err)
 	}
 	for letters, want := range map[string]bool{"r": true, "w": false, "wl": true} {
-		if got := grant.May(letters, &Policy{Expiry: tomorrow, Permissions: "rl"}); got != want {
+		if got := grant.May(letters, &Policy{Expiry: new(tomorrow), Permissions: "rl"}); got != want {
 			t.Errorf("May(%q) = %v, want %v", letters, got, want)
 		}
 		if grant.May(letters, nil) {
