@@ -110,7 +110,7 @@ func errorBody(f *fault.Error, c *call) []byte {
 		Code    string
 		Message string
 	}
-	message := f.Sentence + "\nRequestId:" + c.id + "\nTime:" + catalog.TicksOf(c.began).String()
+	message := f.Sentence + "\nRequestId:" + c.id + "\nTime:" + catalog.At(catalog.TicksOf(c.began)).String()
 	if f.Message != "" {
 		message += "\n" + f.Message
 	}
