@@ -66,11 +66,9 @@ type Engine struct {
 	owed    []leasehold.Record
 	orphans []machine.Row
 
-	hub   hub
-	crowd crowd
+	hub hub
 
 	work    chan struct{}   // the pending batch has content
-	full    chan struct{}   // the pending batch has as many callers as are awaited
 	nudge   chan struct{}   // the keeper should look sooner
 	tidy    chan struct{}   // the sweeper should sweep now
 	life    context.Context // of the background goroutines
@@ -102,7 +100,6 @@ func Open(ctx context.Context, journal Journal, opts *Options) (*Engine, error) 
 		journal: journal,
 		queues:  map[string]*queue{},
 		work:    make(chan struct{}, 1),
-		full:    make(chan struct{}, 1),
 		nudge:   make(chan struct{}, 1),
 		tidy:    make(chan struct{}, 1),
 	}
