@@ -38,7 +38,7 @@ func (e *Engine) commitPending() {
 	e.flight = nil
 	e.saved = b.Clock
 	e.mu.Unlock()
-	e.hub.publish(b.told) // first: whoever has the answer may watch for more
+	e.hub.add(b.told) // first: whoever has the answer may watch for more
 	b.finish(nil)
 	b.deliver()
 	e.spare = b

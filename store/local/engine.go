@@ -89,6 +89,7 @@ var (
 	_ leasehold.Cleaner        = (*Engine)(nil)
 	_ leasehold.Configurer     = (*Engine)(nil)
 	_ leasehold.Watcher        = (*Engine)(nil)
+	_ leasehold.BatchWatcher   = (*Engine)(nil)
 	_ seam.Engine              = (*Engine)(nil)
 )
 
@@ -115,19 +116,21 @@ func Open(ctx context.Context, journal Journal, opts *Options) (*Engine, error) 
 	e.token = loaded.Token
 	e.adopt(loaded)
 	e.pending = newBatch(loaded.Commit + 1)
-	e.hub.begin(loaded.Seq)
+	e.hub.start(loaded.Seq)
+	go e.hub.publish() // until Close
 	e.running.Go(e.commit)
 	e.running.Go(e.keep)
 	e.running.Go(e.sweep)
 	return e, nil
 }
 
-// Close lets waiters go, writes what is pending, and closes the journal.
+// Close lets waiters go, writes and publishes what is pending, and closes the
+// journal.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
-		e.running.Wait()
+		<-e.hub.closed
 		return nil
 	}
 	e.closed = true
@@ -135,6 +138,7 @@ func (e *Engine) Close() error {
 	e.mu.Unlock()
 	e.end()
 	e.running.Wait()
+	e.hub.close()
 	return e.journal.Close()
 }
 

@@ -1,0 +1,234 @@
+package local
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+const (
+	// replayed is how many records a watcher that comes back can catch up on.
+	replayed = 8192
+	// behind is how many notices a watcher may leave unread.
+	behind = 4096
+	// publisherRest is how long the publisher rests after each fan-out, as a
+	// multiple of what it took: it never has more than a fifth of a processor.
+	publisherRest = 4
+)
+
+// hub passes durable records on to watchers. The committer only appends to the
+// ring and the inbox; one publisher does everything that depends on how many
+// watch.
+type hub struct {
+	mu      sync.Mutex                // never held for longer than a batch or a replay takes to copy
+	last    uint64                    // seq of the newest durable record
+	ring    []*leasehold.SharedNotice // the newest records, without a gap
+	oldest  int                       // where the ring begins once it is full
+	inbox   []*leasehold.SharedNotice // not published yet, in commit order
+	dropped bool                      // the inbox overflowed
+	ended   bool
+
+	watching atomic.Int64 // how many watch; moves with mu and fan held
+
+	// fan guards what follows. It is taken before mu.
+	fan    sync.Mutex
+	groups map[filter]map[*watcher]bool
+
+	work   chan struct{} // the inbox has content
+	closed chan struct{} // everything durable is published
+}
+
+// filter is what watchers ask for. Those with the same one are matched once.
+type filter struct{ prefix, holder string }
+
+func (f filter) wants(r *leasehold.Record) bool {
+	return strings.HasPrefix(r.Resource, f.prefix) && (f.holder == "" || r.Holder == f.holder)
+}
+
+// choose returns the notices that match: the slice itself if all do.
+func (f filter) choose(notices []*leasehold.SharedNotice) []*leasehold.SharedNotice {
+	if f == (filter{}) {
+		return notices
+	}
+	var chosen []*leasehold.SharedNotice
+	for _, n := range notices {
+		if f.wants(&n.Record) {
+			chosen = append(chosen, n)
+		}
+	}
+	return chosen
+}
+
+// start says after which record publishing begins.
+func (h *hub) start(last uint64) {
+	h.last = last
+	h.groups = map[filter]map[*watcher]bool{}
+	h.work = make(chan struct{}, 1)
+	h.closed = make(chan struct{})
+}
+
+// add makes committed records known. Their answers wait for it, so it costs no
+// more than the batch, whoever watches.
+func (h *hub) add(records []leasehold.Record) {
+	if len(records) == 0 {
+		return
+	}
+	notices := make([]leasehold.SharedNotice, len(records))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range records {
+		notices[i].Record = records[i]
+		h.remember(&notices[i])
+		h.enqueue(&notices[i])
+	}
+	h.last = records[len(records)-1].Seq
+}
+
+// remember keeps a record in the place of the oldest.
+func (h *hub) remember(n *leasehold.SharedNotice) {
+	if len(h.ring) < replayed {
+		h.ring = append(h.ring, n)
+		return
+	}
+	h.ring[h.oldest] = n
+	h.oldest = (h.oldest + 1) % replayed
+}
+
+// refuse makes a refusal known, which leaves no record and, while nobody
+// watches, costs nothing.
+func (h *hub) refuse(record func() leasehold.Record) {
+	if h.watching.Load() == 0 {
+		return
+	}
+	n := &leasehold.SharedNotice{Notice: leasehold.Notice{Record: record()}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.enqueue(n)
+}
+
+// enqueue leaves a notice for the publisher. If that is far behind itself, all
+// watchers are.
+func (h *hub) enqueue(n *leasehold.SharedNotice) {
+	if h.watching.Load() == 0 {
+		return
+	}
+	if len(h.inbox) == replayed {
+		h.inbox, h.dropped = nil, true
+	}
+	h.inbox = append(h.inbox, n)
+	signal(h.work)
+}
+
+// publish is the publisher: it passes notices on until the hub is closed.
+func (h *hub) publish() {
+	for range h.work {
+		began := time.Now()
+		if h.fanOut() {
+			close(h.closed)
+			return
+		}
+		time.Sleep(publisherRest * time.Since(began))
+	}
+}
+
+// close publishes what is left, and ends the watches.
+func (h *hub) close() {
+	h.mu.Lock()
+	h.ended = true
+	h.mu.Unlock()
+	signal(h.work)
+	<-h.closed
+}
+
+// fanOut passes on what is in the inbox, and reports whether it was the last
+// time.
+func (h *hub) fanOut() bool {
+	h.fan.Lock()
+	defer h.fan.Unlock()
+	h.mu.Lock()
+	i, ended := h.unpublished(), h.ended
+	h.mu.Unlock()
+	h.tell(i)
+	return ended
+}
+
+// issue is what one fan-out passes on.
+type issue struct {
+	notices []*leasehold.SharedNotice
+	dropped bool   // and others before them are missing
+	last    uint64 // seq of the newest record then
+}
+
+// unpublished empties the inbox. mu is held.
+func (h *hub) unpublished() issue {
+	i := issue{h.inbox, h.dropped, h.last}
+	h.inbox, h.dropped = nil, false
+	return i
+}
+
+// tell passes an issue on. fan is held, so issues keep their order.
+func (h *hub) tell(i issue) {
+	for f, watchers := range h.groups {
+		chosen := issue{f.choose(i.notices), i.dropped, i.last}
+		if len(chosen.notices) == 0 && !i.dropped {
+			continue
+		}
+		for w := range watchers {
+			w.offer(chosen)
+		}
+	}
+}
+
+// join adds a watcher and returns what it has missed. What is durable by now
+// goes to those who were there before: the watcher is told none of it.
+func (h *hub) join(r leasehold.WatchRequest) (*watcher, []*leasehold.SharedNotice) {
+	h.fan.Lock()
+	defer h.fan.Unlock()
+	h.mu.Lock()
+	i, missed := h.unpublished(), h.after(r.After)
+	h.watching.Add(1)
+	h.mu.Unlock()
+	h.tell(i)
+	w := &watcher{filter: filter{r.Prefix, r.Holder}, ready: make(chan struct{}, 1)}
+	if h.groups[w.filter] == nil {
+		h.groups[w.filter] = map[*watcher]bool{}
+	}
+	h.groups[w.filter][w] = true
+	if len(missed) == 1 && missed[0].Reset {
+		return w, missed
+	}
+	return w, w.choose(missed)
+}
+
+// after returns the records after a seq, or a reset if the ring has not all of
+// them. mu is held.
+func (h *hub) after(seq uint64) []*leasehold.SharedNotice {
+	if seq == 0 || seq == h.last {
+		return nil
+	}
+	if seq > h.last || len(h.ring) == 0 || seq < h.ring[h.oldest].Seq-1 {
+		return []*leasehold.SharedNotice{resetTo(h.last)}
+	}
+	all := slices.Concat(h.ring[h.oldest:], h.ring[:h.oldest])
+	first, _ := slices.BinarySearchFunc(all, seq+1, func(n *leasehold.SharedNotice, seq uint64) int { return cmp.Compare(n.Seq, seq) })
+	return all[first:]
+}
+
+func (h *hub) leave(w *watcher) {
+	h.fan.Lock()
+	defer h.fan.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.groups[w.filter], w)
+	if len(h.groups[w.filter]) == 0 {
+		delete(h.groups, w.filter)
+	}
+	if h.watching.Add(-1) == 0 {
+		h.inbox, h.dropped = nil, false
+	}
+}
