@@ -45,7 +45,7 @@ func (s *Server) events(c *call, q eventsQuery) error {
 		return err
 	}
 	if !s.streams.enter(c.caller.Name) {
-		return c.crowded("")
+		return c.tooMany(fmt.Errorf("the server has at most %d event streams, and %d of one caller; close one first", s.o.MaxStreams, s.o.MaxStreamsPerCaller))
 	}
 	defer s.streams.leave(c.caller.Name)
 	return s.watch(c, watcher, r)
@@ -56,10 +56,10 @@ func (s *Server) watch(c *call, watcher leasehold.Watcher, r leasehold.WatchRequ
 	defer cancel()
 	_ = c.rc.SetReadDeadline(time.Time{}) // as in wait
 	defer func() { _ = c.rc.SetWriteDeadline(time.Time{}) }()
-	f := &feed{c: c, turn: make(chan struct{}, 1)}
+	f := &feed{c: c, ctx: ctx, turn: make(chan struct{}, 1)}
 	var beating sync.WaitGroup
 	beating.Go(func() { f.beat(ctx, cancel) })
-	err := watcher.Watch(ctx, r, f.tell)
+	err := batches(watcher)(ctx, r, f.tell)
 	if ctx.Err() != nil {
 		err = c.explain(ctx, err)
 	}
@@ -68,10 +68,23 @@ func (s *Server) watch(c *call, watcher leasehold.Watcher, r leasehold.WatchRequ
 	return f.end(err)
 }
 
+// batches is how a store is watched: several notices at a time if it can.
+func batches(w leasehold.Watcher) func(context.Context, leasehold.WatchRequest, func([]*leasehold.SharedNotice) error) error {
+	if b, ok := w.(leasehold.BatchWatcher); ok {
+		return b.WatchBatches
+	}
+	return func(ctx context.Context, r leasehold.WatchRequest, each func([]*leasehold.SharedNotice) error) error {
+		return w.Watch(ctx, r, func(n leasehold.Notice) error {
+			return each([]*leasehold.SharedNotice{{Notice: n}})
+		})
+	}
+}
+
 // feed is the writing side of a stream.
 type feed struct {
 	c    *call
-	turn chan struct{} // who may write: the watch or the heartbeat
+	ctx  context.Context // ends with the stream
+	turn chan struct{}   // who may write: the watch or the heartbeat
 }
 
 // beat opens the stream and then keeps it alive until the context ends or the
@@ -93,29 +106,45 @@ func (f *feed) beat(ctx context.Context, cancel context.CancelFunc) {
 	}
 }
 
-func (f *feed) tell(n leasehold.Notice) error {
-	event, err := frame(n)
-	if err != nil {
-		return err
+// tell writes notices as events, many at a time, and returns when the stream may
+// be written to again.
+func (f *feed) tell(notices []*leasehold.SharedNotice) error {
+	buffer := eventBuffers.Get().(*[]byte)
+	defer eventBuffers.Put(buffer)
+	for len(notices) > 0 {
+		piece := (*buffer)[:0]
+		for len(notices) > 0 && len(piece) < flushMost {
+			piece = append(piece, notices[0].Encode(frame)...)
+			notices = notices[1:]
+		}
+		*buffer = piece
+		if err := f.write(piece); err != nil {
+			return err
+		}
+		if !sleepUntil(f.ctx, f.c.s.pace.wrote(len(piece))) {
+			return nil // the watch says why
+		}
 	}
-	return f.write(event)
+	return nil
 }
+
+var eventBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // frame writes a notice as an event. What leaves no record has no id, so that
 // a client never resumes from it.
-func frame(n leasehold.Notice) ([]byte, error) {
+func frame(n leasehold.Notice) []byte {
 	if n.Reset {
-		return fmt.Appendf(nil, "event: reset\nid: %d\ndata: {\"seq\":%d}\n\n", n.Seq, n.Seq), nil
+		return fmt.Appendf(nil, "event: reset\nid: %d\ndata: {\"seq\":%d}\n\n", n.Seq, n.Seq)
 	}
 	data, err := json.Marshal(wire.FromRecord(n.Record))
 	if err != nil {
-		return nil, err
+		panic(err) // a record holds nothing that cannot be written
 	}
 	id := ""
 	if n.Seq > 0 {
 		id = fmt.Sprintf("id: %d\n", n.Seq)
 	}
-	return fmt.Appendf(nil, "event: %s\n%sdata: %s\n\n", n.Kind, id, data), nil
+	return fmt.Appendf(nil, "event: %s\n%sdata: %s\n\n", n.Kind, id, data)
 }
 
 // write passes one piece on, opening the stream before the first. A client that

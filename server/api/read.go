@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -124,6 +125,10 @@ func (s *Server) history(c *call, q historyQuery) (wire.History, error) {
 	if err := r.Validate(); err != nil {
 		return wire.History{}, err
 	}
+	if !s.scans.enter(c.caller.Name) {
+		return wire.History{}, c.tooMany(fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))
+	}
+	defer s.scans.leave(c.caller.Name)
 	page, err := within(c, func(ctx context.Context) (leasehold.HistoryPage, error) { return historian.History(ctx, r) })
 	if err != nil {
 		return wire.History{}, err
