@@ -109,23 +109,39 @@ func (f *feed) beat(ctx context.Context, cancel context.CancelFunc) {
 // tell writes notices as events, many at a time, and returns when the stream may
 // be written to again.
 func (f *feed) tell(notices []*leasehold.SharedNotice) error {
-	buffer := eventBuffers.Get().(*[]byte)
-	defer eventBuffers.Put(buffer)
 	for len(notices) > 0 {
-		piece := (*buffer)[:0]
-		for len(notices) > 0 && len(piece) < flushMost {
-			piece = append(piece, notices[0].Encode(frame)...)
-			notices = notices[1:]
+		var rest []*leasehold.SharedNotice
+		err := f.c.s.pace.turn(f.ctx, func() (err error) {
+			rest, err = f.writeSome(notices)
+			return err
+		})
+		if f.ctx.Err() != nil {
+			return nil // the watch says why
 		}
-		*buffer = piece
-		if err := f.write(piece); err != nil {
+		if err != nil {
 			return err
 		}
-		if !sleepUntil(f.ctx, f.c.s.pace.wrote(len(piece))) {
-			return nil // the watch says why
+		notices = rest
+		select {
+		case <-time.After(flushEvery):
+		case <-f.ctx.Done():
 		}
 	}
 	return nil
+}
+
+// writeSome writes as many of the notices as go together, and returns the
+// others.
+func (f *feed) writeSome(notices []*leasehold.SharedNotice) ([]*leasehold.SharedNotice, error) {
+	buffer := eventBuffers.Get().(*[]byte)
+	defer eventBuffers.Put(buffer)
+	piece := (*buffer)[:0]
+	for len(notices) > 0 && len(piece) < flushMost {
+		piece = append(piece, notices[0].Encode(frame)...)
+		notices = notices[1:]
+	}
+	*buffer = piece
+	return notices, f.write(piece)
 }
 
 var eventBuffers = sync.Pool{New: func() any { return new([]byte) }}

@@ -10,52 +10,72 @@ import (
 const (
 	// flushEvery is how soon a stream may be written to again. What happens in
 	// between is written together.
-	flushEvery = 10 * time.Millisecond
-	// flushMost is how many bytes are written to a stream at a time.
+	flushEvery = 20 * time.Millisecond
+	// flushMost is how many bytes are written to a stream at a time, about.
 	flushMost = 64 << 10
+	// longestTurn is how long a write keeps others from theirs. One that takes
+	// longer waits for its client, and others go on meanwhile.
+	longestTurn = time.Millisecond
 
-	// flushCost and byteCost are what a flush takes of a processor, about, here
-	// and in the system.
-	flushCost = 20 * time.Microsecond
-	byteCost  = time.Nanosecond
-	// streamShare is how much of the processors all streams may take together.
+	// streamShare is how much of the processors the turns may take together.
 	streamShare = 0.1
-	// streamBurst is how much of it may be used at once after a quiet time.
-	streamBurst = 50 * time.Millisecond
+	// streamBurst is how much of that may be used at once after a quiet time.
+	streamBurst = 20 * time.Millisecond
 )
 
-// pace shares a bounded part of the processors among the event streams, so that
-// grants have the rest, however many streams there are. A stream that has to
-// wait finds more to write afterwards, or that it has fallen behind.
+// pace keeps event streams from the processors that grants need, however many
+// streams there are: only a few are written to at a time, and all together take
+// a bounded share of the time. A stream that waits for its turn finds more to
+// write then, or that it has fallen behind.
 type pace struct {
+	turns chan struct{} // has as many as may be taken
+
 	mu   sync.Mutex
-	free time.Time // when everything written so far is paid for
+	free time.Time // when all turns so far are paid for
 }
 
-// wrote pays for a flush of n bytes, and returns when the next may come.
-func (p *pace) wrote(n int) time.Time {
-	cost := flushCost + time.Duration(n)*byteCost
-	cost = time.Duration(float64(cost) / (streamShare * float64(runtime.GOMAXPROCS(0))))
+func newPace() *pace {
+	p := &pace{turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
+	for range cap(p.turns) {
+		p.turns <- struct{}{}
+	}
+	return p
+}
+
+// turn waits until it may write, and does.
+func (p *pace) turn(ctx context.Context, write func() error) error {
+	select {
+	case <-p.turns:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	began := time.Now()
+	giveBack := sync.OnceFunc(func() { p.giveBack(time.Since(began)) })
+	stuck := time.AfterFunc(longestTurn, giveBack)
+	defer func() {
+		stuck.Stop()
+		giveBack()
+	}()
+	return write()
+}
+
+// giveBack lets the next one have its turn, as soon as this one is paid for.
+func (p *pace) giveBack(took time.Duration) {
+	if rest := p.pay(min(took, longestTurn)); rest > 0 {
+		time.AfterFunc(rest, func() { p.turns <- struct{}{} })
+	} else {
+		p.turns <- struct{}{}
+	}
+}
+
+// pay returns how long to rest after a turn.
+func (p *pace) pay(took time.Duration) time.Duration {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if earliest := now.Add(-streamBurst); p.free.Before(earliest) {
 		p.free = earliest
 	}
-	p.free = p.free.Add(cost)
-	if soonest := now.Add(flushEvery); p.free.Before(soonest) {
-		return soonest
-	}
-	return p.free
-}
-
-// sleepUntil waits for t, and reports whether the context still lives.
-func sleepUntil(ctx context.Context, t time.Time) bool {
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
+	p.free = p.free.Add(time.Duration(float64(took) / (streamShare * float64(runtime.GOMAXPROCS(0)))))
+	return p.free.Sub(now)
 }

@@ -125,7 +125,7 @@ type Server struct {
 	waiters   *crowd
 	streams   *crowd
 	scans     *crowd
-	pace      pace // of the streams
+	pace      *pace // of the streams
 	leasing   leasingCheck
 	helpers   atomic.Int64 // operations of batches that run beside others
 
@@ -146,6 +146,7 @@ func New(store leasehold.Store, o *Options) *Server {
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.waiters = newCrowd(s.o.MaxWaiters, s.o.MaxWaitersPerCaller)
 	s.streams = newCrowd(s.o.MaxStreams, s.o.MaxStreamsPerCaller)
+	s.pace = newPace()
 	s.scans = newCrowd(s.o.MaxScans, s.o.MaxScansPerCaller)
 	s.endpoints = s.table()
 	s.router = newRouter(s.endpoints)

@@ -3,7 +3,6 @@ package local
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,8 +13,6 @@ import (
 const (
 	// replayed is how many records a watcher that comes back can catch up on.
 	replayed = 8192
-	// behind is how many notices a watcher may leave unread.
-	behind = 4096
 	// publisherRest is how long the publisher rests after each fan-out, as a
 	// multiple of what it took: it never has more than a fifth of a processor.
 	publisherRest = 4
@@ -37,37 +34,16 @@ type hub struct {
 
 	// fan guards what follows. It is taken before mu.
 	fan    sync.Mutex
-	groups map[filter]map[*watcher]bool
+	groups map[filter]*group
 
 	work   chan struct{} // the inbox has content
 	closed chan struct{} // everything durable is published
 }
 
-// filter is what watchers ask for. Those with the same one are matched once.
-type filter struct{ prefix, holder string }
-
-func (f filter) wants(r *leasehold.Record) bool {
-	return strings.HasPrefix(r.Resource, f.prefix) && (f.holder == "" || r.Holder == f.holder)
-}
-
-// choose returns the notices that match: the slice itself if all do.
-func (f filter) choose(notices []*leasehold.SharedNotice) []*leasehold.SharedNotice {
-	if f == (filter{}) {
-		return notices
-	}
-	var chosen []*leasehold.SharedNotice
-	for _, n := range notices {
-		if f.wants(&n.Record) {
-			chosen = append(chosen, n)
-		}
-	}
-	return chosen
-}
-
 // start says after which record publishing begins.
 func (h *hub) start(last uint64) {
 	h.last = last
-	h.groups = map[filter]map[*watcher]bool{}
+	h.groups = map[filter]*group{}
 	h.work = make(chan struct{}, 1)
 	h.closed = make(chan struct{})
 }
@@ -173,14 +149,8 @@ func (h *hub) unpublished() issue {
 
 // tell passes an issue on. fan is held, so issues keep their order.
 func (h *hub) tell(i issue) {
-	for f, watchers := range h.groups {
-		chosen := issue{f.choose(i.notices), i.dropped, i.last}
-		if len(chosen.notices) == 0 && !i.dropped {
-			continue
-		}
-		for w := range watchers {
-			w.offer(chosen)
-		}
+	for f, g := range h.groups {
+		g.add(issue{f.choose(i.notices), i.dropped, i.last})
 	}
 }
 
@@ -194,15 +164,17 @@ func (h *hub) join(r leasehold.WatchRequest) (*watcher, []*leasehold.SharedNotic
 	h.watching.Add(1)
 	h.mu.Unlock()
 	h.tell(i)
-	w := &watcher{filter: filter{r.Prefix, r.Holder}, ready: make(chan struct{}, 1)}
-	if h.groups[w.filter] == nil {
-		h.groups[w.filter] = map[*watcher]bool{}
+	f := filter{r.Prefix, r.Holder}
+	g := h.groups[f]
+	if g == nil {
+		g = &group{filter: f}
+		h.groups[f] = g
 	}
-	h.groups[w.filter][w] = true
-	if len(missed) == 1 && missed[0].Reset {
-		return w, missed
+	g.watchers++
+	if len(missed) != 1 || !missed[0].Reset {
+		missed = f.choose(missed)
 	}
-	return w, w.choose(missed)
+	return &watcher{group: g, at: g.end()}, missed
 }
 
 // after returns the records after a seq, or a reset if the ring has not all of
@@ -224,9 +196,8 @@ func (h *hub) leave(w *watcher) {
 	defer h.fan.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.groups[w.filter], w)
-	if len(h.groups[w.filter]) == 0 {
-		delete(h.groups, w.filter)
+	if w.group.watchers--; w.group.watchers == 0 {
+		delete(h.groups, w.group.filter)
 	}
 	if h.watching.Add(-1) == 0 {
 		h.inbox, h.dropped = nil, false
