@@ -21,6 +21,18 @@ const (
 	// store has either refused the watch or joined it, so a client that has
 	// seen the headers misses nothing of what it then does.
 	settling = 5 * time.Millisecond
+
+	// flushEvery is how soon a stream may be written to again. What happens in
+	// between is written together.
+	flushEvery = 20 * time.Millisecond
+	// flushMost is how many bytes are written to a stream at a time, about.
+	flushMost = 64 << 10
+	// streamShare is how much of the processors writing to streams may take, so
+	// that grants have the rest, however many streams there are. A stream that
+	// waits for its turn finds more to write then, or that it has fallen behind.
+	streamShare = 0.1
+	// longestTurn is how long a write keeps others from theirs.
+	longestTurn = time.Millisecond
 )
 
 type eventsQuery struct {
@@ -111,7 +123,7 @@ func (f *feed) beat(ctx context.Context, cancel context.CancelFunc) {
 func (f *feed) tell(notices []*leasehold.SharedNotice) error {
 	for len(notices) > 0 {
 		var rest []*leasehold.SharedNotice
-		err := f.c.s.pace.turn(f.ctx, func() (err error) {
+		err := f.c.s.writing.Do(f.ctx, func() (err error) {
 			rest, err = f.writeSome(notices)
 			return err
 		})

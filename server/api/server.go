@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/server/auth"
 )
 
@@ -125,7 +126,7 @@ type Server struct {
 	waiters   *crowd
 	streams   *crowd
 	scans     *crowd
-	pace      *pace // of the streams
+	writing   *turns.Turns // to streams
 	leasing   leasingCheck
 	helpers   atomic.Int64 // operations of batches that run beside others
 
@@ -146,7 +147,7 @@ func New(store leasehold.Store, o *Options) *Server {
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.waiters = newCrowd(s.o.MaxWaiters, s.o.MaxWaitersPerCaller)
 	s.streams = newCrowd(s.o.MaxStreams, s.o.MaxStreamsPerCaller)
-	s.pace = newPace()
+	s.writing = turns.New(streamShare, longestTurn)
 	s.scans = newCrowd(s.o.MaxScans, s.o.MaxScansPerCaller)
 	s.endpoints = s.table()
 	s.router = newRouter(s.endpoints)

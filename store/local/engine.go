@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/seam"
 )
@@ -66,7 +67,8 @@ type Engine struct {
 	owed    []leasehold.Record
 	orphans []machine.Row
 
-	hub hub
+	hub   hub
+	lists *turns.Turns
 
 	work    chan struct{}   // the pending batch has content
 	nudge   chan struct{}   // the keeper should look sooner
@@ -100,6 +102,7 @@ func Open(ctx context.Context, journal Journal, opts *Options) (*Engine, error) 
 		kind:    "local",
 		journal: journal,
 		queues:  map[string]*queue{},
+		lists:   turns.New(listShare, 0),
 		work:    make(chan struct{}, 1),
 		nudge:   make(chan struct{}, 1),
 		tidy:    make(chan struct{}, 1),
