@@ -47,6 +47,7 @@ type Engine struct {
 	table   *table
 	queues  map[string]*queue
 	absent  []absence // in the order in which they end
+	pauses  []pause   // too: of waits that may go on
 	order   uint64    // the last place's
 	config  config
 	clock   clock
@@ -137,6 +138,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
+	e.failPauses(e.now())
 	e.dismiss()
 	e.mu.Unlock()
 	e.end()

@@ -501,3 +501,20 @@ func TestKeptPlacesEndOnTime(t *testing.T) {
 		}
 	})
 }
+
+// A wait that may go on when the store closes has failed by then.
+func TestCloseRecordsWaitsThatAreAway(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		acquire(t, e, "r", "a", time.Hour)
+		w := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "b", ID: leasehold.NewID(), Timeout: time.Second})
+		wantReason(t, "the wait", (<-w).err, leasehold.ReasonTimeout)
+		if got := d.kinds("r"); len(got) != 1 {
+			t.Errorf("history %v right after the wait, want only the grant: it may go on", got)
+		}
+		e.Close()
+		want := []leasehold.Kind{leasehold.KindAcquired, leasehold.KindFailed}
+		if got := d.kinds("r"); !slices.Equal(got, want) {
+			t.Errorf("history %v, want %v", got, want)
+		}
+	})
+}
