@@ -134,11 +134,11 @@ func (b *bench) scans(ctx context.Context) (bool, error) {
 	}
 	var ratios []float64
 	for range b.rounds {
-		most, err := b.reads(ctx, 0)
+		most, err := b.reads(ctx, b.each, 0)
 		if err != nil {
 			return false, err
 		}
-		quiet, err := b.reads(ctx, most.rate/2)
+		quiet, err := b.reads(ctx, 3*b.each, most.rate/2)
 		if err != nil {
 			return false, err
 		}
@@ -146,7 +146,7 @@ func (b *bench) scans(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		busy, err := b.reads(ctx, most.rate/2)
+		busy, err := b.reads(ctx, 3*b.each, most.rate/2) // long enough for scans to end
 		seen := readers.stop()
 		if err != nil {
 			return false, err

@@ -14,7 +14,7 @@ import (
 // during has each worker do its work again and again for a while. It returns how
 // long each time took. With a rate, so many are begun a second, by whoever is
 // free.
-func (b *bench) during(rate float64, work func(worker int) error) ([]time.Duration, time.Duration, error) {
+func (b *bench) during(each time.Duration, rate float64, work func(worker int) error) ([]time.Duration, time.Duration, error) {
 	var (
 		wg      sync.WaitGroup
 		begun   atomic.Int64
@@ -29,7 +29,7 @@ func (b *bench) during(rate float64, work func(worker int) error) ([]time.Durati
 					time.Sleep(time.Until(start.Add(time.Duration(float64(begun.Add(1)) / rate * float64(time.Second)))))
 				}
 				began := time.Now()
-				if began.Sub(start) > b.each {
+				if began.Sub(start) > each {
 					return
 				}
 				if err := work(w); err != nil {
@@ -50,7 +50,7 @@ func (b *bench) during(rate float64, work func(worker int) error) ([]time.Durati
 // pairs returns how many leases a second are taken and given back, each with a
 // request of its own.
 func (b *bench) pairs(ctx context.Context) (float64, error) {
-	took, elapsed, err := b.during(0, func(worker int) error { return b.server.pair(ctx, worker) })
+	took, elapsed, err := b.during(b.each, 0, func(worker int) error { return b.server.pair(ctx, worker) })
 	return float64(len(took)) / elapsed.Seconds(), err
 }
 
@@ -78,8 +78,8 @@ type latency struct {
 
 // reads has the workers read blobs, at that rate or, if it is zero, as fast as
 // they can.
-func (b *bench) reads(ctx context.Context, rate float64) (latency, error) {
-	took, elapsed, err := b.during(rate, func(worker int) error {
+func (b *bench) reads(ctx context.Context, each time.Duration, rate float64) (latency, error) {
+	took, elapsed, err := b.during(each, rate, func(worker int) error {
 		_, err := b.server.do(ctx, http.MethodGet, blobPath(worker), "", blobHeader, http.StatusOK)
 		return err
 	})
