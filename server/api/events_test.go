@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -179,16 +180,23 @@ func TestEventsLimit(t *testing.T) {
 	})
 }
 
+// unread opens a stream on a connection of its own, of which nothing is read yet.
+func (d *door) unread() net.Conn {
+	d.Helper()
+	l, _ := d.listen()
+	conn, err := l.Dial(d.Context(), "", "")
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { conn.Close() })
+	io.WriteString(conn, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+	return conn
+}
+
 func TestSlowReaderIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDoor(t, nil, nil)
-		l, _ := d.listen()
-		conn, err := l.Dial(t.Context(), "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		io.WriteString(conn, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n") // and never reads
+		d.unread() // and never reads
 		time.Sleep(time.Second)
 		if n := d.server.streams.size(); n != 1 {
 			t.Fatalf("%d streams, want 1", n)
@@ -287,13 +295,7 @@ func TestEventsAreWrittenTogether(t *testing.T) {
 func TestLaggingReaderIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDoor(t, nil, nil)
-		l, _ := d.listen()
-		conn, err := l.Dial(t.Context(), "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		io.WriteString(conn, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+		conn := d.unread()
 		time.Sleep(settling)
 		g := d.acquire("r", "a")
 		for range 5000 {
@@ -310,8 +312,8 @@ func TestLaggingReaderIsReset(t *testing.T) {
 		w := &watching{lines: lines}
 		time.Sleep(time.Second)
 		got := w.events()
-		if !strings.HasPrefix(got, "acquired 1 reset ") {
-			t.Errorf("a reader that lagged saw %.60q…, want the grant and a reset", got)
+		if !strings.HasPrefix(got, "acquired 1 ") || !strings.HasSuffix(got, " reset 5001") {
+			t.Errorf("a reader that lagged saw %.60q…, want the grant and a reset to 5001", got)
 		}
 		d.release(g.LeaseID)
 		if got := w.events(); got != "released 5002" {

@@ -124,6 +124,7 @@ func TestSlowWatcherIsReset(t *testing.T) {
 		})
 		synctest.Wait()
 		g := acquire(t, e, "r", "a", time.Hour)
+		synctest.Wait() // until the watcher is stuck with that
 		renew := func() {
 			t.Helper()
 			if _, err := e.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID}); err != nil {
