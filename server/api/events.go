@@ -70,7 +70,7 @@ func (s *Server) watch(c *call, watcher leasehold.Watcher, r leasehold.WatchRequ
 	defer func() { _ = c.rc.SetWriteDeadline(time.Time{}) }()
 	f := &feed{c: c, ctx: ctx, turn: make(chan struct{}, 1)}
 	var beating sync.WaitGroup
-	beating.Go(func() { f.beat(ctx, cancel) })
+	beating.Go(func() { f.beat(cancel) })
 	err := batches(watcher)(ctx, r, f.tell)
 	if ctx.Err() != nil {
 		err = c.explain(ctx, err)
@@ -101,20 +101,26 @@ type feed struct {
 
 // beat opens the stream and then keeps it alive until the context ends or the
 // client no longer takes anything.
-func (f *feed) beat(ctx context.Context, cancel context.CancelFunc) {
+func (f *feed) beat(cancel context.CancelFunc) {
 	defer cancel()
-	next := settling
-	line := ": watching\n\n"
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(next):
-		}
-		if f.write([]byte(line)) != nil {
+	if !f.pause(settling) || f.write([]byte(": watching\n\n")) != nil {
+		return
+	}
+	for f.pause(heartbeat) {
+		err := f.c.s.writing.Do(f.ctx, func() error { return f.write([]byte(": still here\n\n")) })
+		if err != nil {
 			return
 		}
-		next, line = heartbeat, ": still here\n\n"
+	}
+}
+
+// pause reports whether the stream is still there after it.
+func (f *feed) pause(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-f.ctx.Done():
+		return false
 	}
 }
 
@@ -134,10 +140,7 @@ func (f *feed) tell(notices []*leasehold.SharedNotice) error {
 			return err
 		}
 		notices = rest
-		select {
-		case <-time.After(flushEvery):
-		case <-f.ctx.Done():
-		}
+		f.pause(flushEvery)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ type Options struct {
 	BodyTimeout time.Duration
 
 	// WriteTimeout is how long a client may take to accept what is written to
-	// it, each event of a stream on its own. Zero: 10 s.
+	// it, each write to a stream on its own. Zero: 10 s.
 	WriteTimeout time.Duration
 
 	// MaxBody is the limit of a body in bytes. Zero: 64 KiB, which holds the

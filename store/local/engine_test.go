@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -516,5 +517,36 @@ func TestCloseRecordsWaitsThatAreAway(t *testing.T) {
 		if got := d.kinds("r"); !slices.Equal(got, want) {
 			t.Errorf("history %v, want %v", got, want)
 		}
+	})
+}
+
+// Lists wait for their turn; grants have none to wait for.
+func TestListsTakeTurns(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		over := make(chan struct{})
+		for range runtime.GOMAXPROCS(0) { // all turns there are
+			go e.lists.Do(t.Context(), func() error { <-over; return nil })
+		}
+		synctest.Wait()
+		listed := make(chan error, 1)
+		go func() {
+			_, err := e.List(t.Context(), leasehold.ListRequest{})
+			listed <- err
+		}()
+		synctest.Wait()
+		release(t, e, acquire(t, e, "r", "a", time.Hour))
+		select {
+		case err := <-listed:
+			t.Errorf("List = %v before its turn", err)
+		default:
+		}
+		close(over)
+		if err := <-listed; err != nil {
+			t.Errorf("List = %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := e.List(ctx, leasehold.ListRequest{})
+		wantReason(t, "List of a caller that left", err, leasehold.ReasonUnavailable)
 	})
 }

@@ -37,7 +37,7 @@ type group struct {
 	mu    sync.Mutex
 	log   []*leasehold.SharedNotice // the newest; what it once held never changes, so it is read unlocked
 	first uint64                    // position of the log's beginning
-	last  uint64                    // seq of the newest record that is not missing in what follows the log
+	last  uint64                    // seq of the newest record that was matched, wanted or not
 	more  chan struct{}             // closed when there is more; nil: nobody waits
 }
 

@@ -14,8 +14,10 @@ const (
 	// replayed is how many records a watcher that comes back can catch up on.
 	replayed = 8192
 	// publisherRest is how long the publisher rests after each fan-out, as a
-	// multiple of what it took: it never has more than a fifth of a processor.
+	// multiple of what it took, but no longer than longestRest: it has about a
+	// fifth of a processor at most.
 	publisherRest = 4
+	longestRest   = 20 * time.Millisecond
 )
 
 // hub passes durable records on to watchers. The committer only appends to the
@@ -108,7 +110,7 @@ func (h *hub) publish() {
 			close(h.closed)
 			return
 		}
-		time.Sleep(publisherRest * time.Since(began))
+		time.Sleep(min(publisherRest*time.Since(began), longestRest))
 	}
 }
 
