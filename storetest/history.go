@@ -73,6 +73,7 @@ func historyOfAllKinds(e *env) {
 	late := e.request("r", "late")
 	late.Timeout = time.Second
 	e.wait(late).failed()
+	e.pass(decided)
 	e.breakIn("r", period)
 	e.outlive(period)
 	e.grant(e.brief("r", "c"))

@@ -20,6 +20,8 @@ var keptChecks = []check{
 	{name: "TakenOver", run: takenOver, needs: []Capability{KeptPlaces}},
 	{name: "ComingAndGoingOften", run: comingAndGoing, needs: []Capability{KeptPlaces}},
 	{name: "OtherResourcesAreNotMeant", run: keptPerResource, needs: []Capability{KeptPlaces}},
+	{name: "OneWaitFailsOnce", run: oneWaitFailsOnce, needs: []Capability{KeptPlaces, History}},
+	{name: "NoFailureOfAWaitThatGoesOn", run: noFailureOfAWaitThatGoesOn, needs: []Capability{KeptPlaces, History}},
 	{name: "SupersededIsRecorded", run: supersededRecorded, needs: []Capability{KeptPlaces, History}},
 }
 
@@ -158,6 +160,44 @@ func keptPerResource(e *env) {
 	first := e.wait(e.request("other", "first"))
 	r.Resource = "other"
 	e.inOrder(other.Lease, first, e.wait(r))
+}
+
+// decided is how long a store may take to call a wait failed whose client could
+// still come back for its place.
+const decided = 3 * time.Second
+
+// oneWaitFailsOnce: a client that waits in several requests, one right after the
+// other, made one wait.
+func oneWaitFailsOnce(e *env) {
+	e.acquire("r", "h")
+	r := e.place("w")
+	r.Timeout = time.Second
+	for range 4 {
+		e.wait(r).failed()
+	}
+	e.pass(decided)
+	var failed []leasehold.Record
+	e.eventually("a record of the failed wait", func() bool {
+		failed = readHistory(e.TB, e.store, leasehold.HistoryRequest{Kind: leasehold.KindFailed})
+		return len(failed) > 0
+	})
+	if len(failed) != 1 || failed[0].Holder != "w" || failed[0].Why != "timeout" {
+		e.Errorf("records of a wait in four requests = %+v, want one of the timeout", failed)
+	}
+}
+
+func noFailureOfAWaitThatGoesOn(e *env) {
+	g := e.acquire("r", "h")
+	r := e.place("w")
+	r.Timeout = time.Second
+	e.wait(r).failed()
+	w := e.wait(r)
+	e.release(g.Lease)
+	w.granted()
+	e.pass(decided)
+	if failed := readHistory(e.TB, e.store, leasehold.HistoryRequest{Kind: leasehold.KindFailed}); len(failed) > 0 {
+		e.Errorf("records of failures = %+v, want none: the second request got the lease", failed)
+	}
 }
 
 func supersededRecorded(e *env) {

@@ -231,7 +231,7 @@ func waitFailuresRecorded(e *env) {
 	r.Timeout = time.Second
 	e.wait(r).failed()
 	e.wait(e.request("r", "gone")).leave()
-	e.settle()
+	e.pass(decided)
 	var failed []leasehold.Record
 	e.eventually("two records of failed waits", func() bool {
 		failed = readHistory(e.TB, e.store, leasehold.HistoryRequest{Kind: leasehold.KindFailed})

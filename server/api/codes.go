@@ -38,7 +38,7 @@ var codes = []code{
 	{leasehold.ReasonMissing, "A guarded write did not show the lease's id."},
 	{leasehold.ReasonTooLarge, "The body has too many bytes."},
 	{leasehold.ReasonMediaType, "The body is not application/json."},
-	{leasehold.ReasonRateLimited, "Too many requests, waiters or streams; the header Retry-After says when to come back."},
+	{leasehold.ReasonRateLimited, "Too many requests, waiters, streams or reads of the history; the header Retry-After says when to come back."},
 	{leasehold.ReasonUnsupported, "The store behind this server cannot do this."},
 	{leasehold.ReasonUnavailable, "The store is down or the server is shutting down; nothing was changed."},
 	{leasehold.ReasonUnknown, "The store did not answer in time. Whether it took effect is unknown; ask again with the same lease_id."},

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/wire"
 )
 
@@ -49,6 +52,7 @@ func (d *door) watch(client *http.Client, query, last string) *watching {
 
 // seen returns what has come so far, empty lines left out.
 func (w *watching) seen() []string {
+	time.Sleep(2 * flushEvery)
 	synctest.Wait()
 	var all []string
 	for {
@@ -176,16 +180,23 @@ func TestEventsLimit(t *testing.T) {
 	})
 }
 
+// unread opens a stream on a connection of its own, of which nothing is read yet.
+func (d *door) unread() net.Conn {
+	d.Helper()
+	l, _ := d.listen()
+	conn, err := l.Dial(d.Context(), "", "")
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { conn.Close() })
+	io.WriteString(conn, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+	return conn
+}
+
 func TestSlowReaderIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDoor(t, nil, nil)
-		l, _ := d.listen()
-		conn, err := l.Dial(t.Context(), "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		io.WriteString(conn, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n") // and never reads
+		d.unread() // and never reads
 		time.Sleep(time.Second)
 		if n := d.server.streams.size(); n != 1 {
 			t.Fatalf("%d streams, want 1", n)
@@ -199,6 +210,114 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 		synctest.Wait()
 		if n := d.server.streams.size(); n != 0 {
 			t.Errorf("%d streams, want the slow one cut off after 10 s", n)
+		}
+	})
+}
+
+// A caller has so many streams and no more; another one has its own.
+func TestEventsLimitPerCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t, nil, nil)
+		stream := func(caller string) (status func() int, leave context.CancelFunc) {
+			ctx, cancel := context.WithCancel(auth.With(t.Context(), auth.Caller{Name: caller, Roles: []auth.Role{auth.RoleReader}}))
+			w := httptest.NewRecorder()
+			go d.server.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/v1/events", nil).WithContext(ctx))
+			return func() int { synctest.Wait(); time.Sleep(settling); synctest.Wait(); return w.Code }, cancel
+		}
+		var leaves []context.CancelFunc
+		for range 32 {
+			_, leave := stream("a")
+			leaves = append(leaves, leave)
+		}
+		synctest.Wait()
+		if status, _ := stream("a"); status() != http.StatusTooManyRequests {
+			t.Errorf("the 33rd stream of a caller = %d, want 429", status())
+		}
+		if status, leave := stream("b"); status() != http.StatusOK {
+			t.Errorf("the first stream of another caller = %d, want 200", status())
+		} else {
+			leave()
+		}
+		leaves[0]()
+		synctest.Wait()
+		if status, leave := stream("a"); status() != http.StatusOK {
+			t.Errorf("a stream in the place of one that ended = %d, want 200", status())
+		} else {
+			leave()
+		}
+		for _, leave := range leaves {
+			leave()
+		}
+		synctest.Wait()
+		if n := d.server.streams.size(); n != 0 {
+			t.Errorf("%d streams are left, want none", n)
+		}
+	})
+}
+
+// flushes counts how often something is written through.
+type flushes struct {
+	*httptest.ResponseRecorder
+	n int
+}
+
+func (f *flushes) Flush() { f.n++ }
+
+// What happens while a stream rests is written together.
+func TestEventsAreWrittenTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t, nil, nil)
+		ctx, cancel := context.WithCancel(auth.With(t.Context(), auth.Local))
+		w := &flushes{ResponseRecorder: httptest.NewRecorder()}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			d.server.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/v1/events", nil).WithContext(ctx))
+		}()
+		time.Sleep(settling)
+		for range 100 {
+			d.release(d.acquire("r", "a").LeaseID)
+			synctest.Wait()
+		}
+		time.Sleep(2 * flushEvery)
+		cancel()
+		<-ended
+		if n := strings.Count(w.Body.String(), "event: "); n != 200 {
+			t.Errorf("%d events, want 200", n)
+		}
+		if w.n != 3 { // the comment, the first event, all others
+			t.Errorf("200 events were flushed %d times, want 3", w.n)
+		}
+	})
+}
+
+// A reader that lags too far hears of it on the same stream.
+func TestLaggingReaderIsReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t, nil, nil)
+		conn := d.unread()
+		time.Sleep(settling)
+		g := d.acquire("r", "a")
+		for range 5000 {
+			d.post("/v1/leases/renew", wire.RenewRequest{LeaseID: g.LeaseID})
+			synctest.Wait()
+		}
+		lines := make(chan string, 100_000)
+		go func() {
+			for s := bufio.NewScanner(conn); s.Scan(); {
+				lines <- s.Text()
+			}
+			close(lines)
+		}()
+		w := &watching{lines: lines}
+		time.Sleep(time.Second)
+		got := w.events()
+		if !strings.HasPrefix(got, "acquired 1 ") || !strings.HasSuffix(got, " reset 5001") {
+			t.Errorf("a reader that lagged saw %.60q…, want the grant and a reset to 5001", got)
+		}
+		d.release(g.LeaseID)
+		if got := w.events(); got != "released 5002" {
+			t.Errorf("after that it saw %q, want the release", got)
 		}
 	})
 }

@@ -110,6 +110,11 @@ func (c *call) forbidden(resource string) error {
 	return &leasehold.Error{Reason: leasehold.ReasonForbidden, Op: c.endpoint.ID, Resource: resource}
 }
 
+// tooMany is the error for a caller that has too much of one thing under way.
+func (c *call) tooMany(limit error) error {
+	return &leasehold.Error{Reason: leasehold.ReasonRateLimited, Op: c.endpoint.ID, RetryAfter: time.Second, Cause: limit}
+}
+
 // crowded is the error for a caller that has too much under way.
 func (c *call) crowded(resource string) error {
 	return &leasehold.Error{Reason: leasehold.ReasonRateLimited, Op: c.endpoint.ID, Resource: resource, RetryAfter: time.Second}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -96,6 +97,10 @@ func (s *Server) list(c *call, q listQuery) (wire.Leases, error) {
 	return wire.FromLeasePage(page), nil
 }
 
+// scanWait is how much longer than others a read of the history may take: it
+// waits for its turn, and others work meanwhile.
+const scanWait = 10 * time.Second
+
 type historyQuery struct {
 	Resource string    `query:"resource" doc:"Only this one."`
 	Prefix   string    `query:"prefix" doc:"Only names that begin so."`
@@ -120,7 +125,11 @@ func (s *Server) history(c *call, q historyQuery) (wire.History, error) {
 	if err := r.Validate(); err != nil {
 		return wire.History{}, err
 	}
-	page, err := within(c, func(ctx context.Context) (leasehold.HistoryPage, error) { return historian.History(ctx, r) })
+	if !s.scans.enter(c.caller.Name) {
+		return wire.History{}, c.tooMany(fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))
+	}
+	defer s.scans.leave(c.caller.Name)
+	page, err := longer(c, c.r.Context(), scanWait, func(ctx context.Context) (leasehold.HistoryPage, error) { return historian.History(ctx, r) })
 	if err != nil {
 		return wire.History{}, err
 	}

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/server/auth"
 )
 
@@ -49,7 +50,7 @@ type Options struct {
 	BodyTimeout time.Duration
 
 	// WriteTimeout is how long a client may take to accept what is written to
-	// it, each event of a stream on its own. Zero: 10 s.
+	// it, each write to a stream on its own. Zero: 10 s.
 	WriteTimeout time.Duration
 
 	// MaxBody is the limit of a body in bytes. Zero: 64 KiB, which holds the
@@ -62,6 +63,13 @@ type Options struct {
 	MaxWaitersPerCaller int
 	// MaxStreams limits the event streams. Zero: 1,000.
 	MaxStreams int
+	// MaxStreamsPerCaller limits those of one caller. Zero: 32.
+	MaxStreamsPerCaller int
+	// MaxScans limits the requests that read the history at the same time.
+	// Zero: 16.
+	MaxScans int
+	// MaxScansPerCaller limits those of one caller. Zero: 4.
+	MaxScansPerCaller int
 
 	// Spend counts one more operation against the rate of the context's caller,
 	// or says when there is room for it again: the operations of a batch count
@@ -93,6 +101,9 @@ func (o *Options) withDefaults() Options {
 	orElse(&full.MaxWaiters, 10_000)
 	orElse(&full.MaxWaitersPerCaller, 1_000)
 	orElse(&full.MaxStreams, 1_000)
+	orElse(&full.MaxStreamsPerCaller, 32)
+	orElse(&full.MaxScans, 16)
+	orElse(&full.MaxScansPerCaller, 4)
 	orElse(&full.Version, "dev")
 	return full
 }
@@ -114,6 +125,8 @@ type Server struct {
 	metrics   *metrics
 	waiters   *crowd
 	streams   *crowd
+	scans     *crowd
+	writing   *turns.Turns // to streams
 	leasing   leasingCheck
 	helpers   atomic.Int64 // operations of batches that run beside others
 
@@ -133,7 +146,9 @@ func New(store leasehold.Store, o *Options) *Server {
 	s := &Server{store: store, o: o.withDefaults()}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.waiters = newCrowd(s.o.MaxWaiters, s.o.MaxWaitersPerCaller)
-	s.streams = newCrowd(s.o.MaxStreams, s.o.MaxStreams)
+	s.streams = newCrowd(s.o.MaxStreams, s.o.MaxStreamsPerCaller)
+	s.writing = turns.New(streamShare, longestTurn)
+	s.scans = newCrowd(s.o.MaxScans, s.o.MaxScansPerCaller)
 	s.endpoints = s.table()
 	s.router = newRouter(s.endpoints)
 	s.batchable = batchable(s.endpoints)

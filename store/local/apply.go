@@ -36,7 +36,7 @@ func (e *Engine) act(ctx context.Context, op string, decide func(machine.Instant
 
 // tellRefused lets watchers know of a refusal, which costs no write.
 func (e *Engine) tellRefused(op string, now machine.Instant, out machine.Outcome) {
-	e.hub.refused(func() leasehold.Record {
+	e.hub.refuse(func() leasehold.Record {
 		return leasehold.Record{
 			At: now.WallTime(), Kind: leasehold.KindRefused, Resource: out.Row.Resource,
 			Holder: out.Row.Holder, Token: out.Row.Token, Before: out.Row.State, After: out.Row.State,

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/leasehold/leasehold"
 )
@@ -15,9 +14,6 @@ type batch struct {
 	touched bool               // to be written even if only the counters changed
 	answers []delivery         // for waiters, once it is durable
 	told    []leasehold.Record // for watchers, then: also what is not kept
-
-	callers atomic.Int32 // how many of the crowd wait for it
-	enough  atomic.Int32 // how many the committer wants to see; 0: it does not wait for them
 
 	done chan struct{} // closed when its fate is known
 	err  error         // nil: durable. Set before done is closed

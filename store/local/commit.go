@@ -2,7 +2,6 @@ package local
 
 import (
 	"runtime"
-	"time"
 
 	"github.com/leasehold/leasehold"
 )
@@ -27,12 +26,10 @@ func (e *Engine) commit() {
 // fills up: that is all there is to group commit.
 func (e *Engine) commitPending() {
 	e.gather()
-	e.awaitCrowd()
 	b := e.launch()
 	if b == nil {
 		return
 	}
-	began := time.Now()
 	if err := e.journal.Commit(&b.Batch); err != nil {
 		e.recover(b, err)
 		return
@@ -40,10 +37,8 @@ func (e *Engine) commitPending() {
 	e.mu.Lock()
 	e.flight = nil
 	e.saved = b.Clock
-	waiting := b.callers.Load() + e.pending.callers.Load()
 	e.mu.Unlock()
-	e.crowd.note(waiting, time.Since(began), time.Now())
-	e.hub.publish(b.told) // first: whoever has the answer may watch for more
+	e.hub.add(b.told) // first: whoever has the answer may watch for more
 	b.finish(nil)
 	b.deliver()
 	e.spare = b

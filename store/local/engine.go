@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/seam"
 )
@@ -46,6 +47,7 @@ type Engine struct {
 	table   *table
 	queues  map[string]*queue
 	absent  []absence // in the order in which they end
+	pauses  []pause   // too: of waits that may go on
 	order   uint64    // the last place's
 	config  config
 	clock   clock
@@ -67,10 +69,9 @@ type Engine struct {
 	orphans []machine.Row
 
 	hub   hub
-	crowd crowd
+	lists *turns.Turns
 
 	work    chan struct{}   // the pending batch has content
-	full    chan struct{}   // the pending batch has as many callers as are awaited
 	nudge   chan struct{}   // the keeper should look sooner
 	tidy    chan struct{}   // the sweeper should sweep now
 	life    context.Context // of the background goroutines
@@ -91,6 +92,7 @@ var (
 	_ leasehold.Cleaner        = (*Engine)(nil)
 	_ leasehold.Configurer     = (*Engine)(nil)
 	_ leasehold.Watcher        = (*Engine)(nil)
+	_ leasehold.BatchWatcher   = (*Engine)(nil)
 	_ seam.Engine              = (*Engine)(nil)
 )
 
@@ -101,8 +103,8 @@ func Open(ctx context.Context, journal Journal, opts *Options) (*Engine, error) 
 		kind:    "local",
 		journal: journal,
 		queues:  map[string]*queue{},
+		lists:   turns.New(listShare, 0),
 		work:    make(chan struct{}, 1),
-		full:    make(chan struct{}, 1),
 		nudge:   make(chan struct{}, 1),
 		tidy:    make(chan struct{}, 1),
 	}
@@ -118,26 +120,30 @@ func Open(ctx context.Context, journal Journal, opts *Options) (*Engine, error) 
 	e.token = loaded.Token
 	e.adopt(loaded)
 	e.pending = newBatch(loaded.Commit + 1)
-	e.hub.begin(loaded.Seq)
+	e.hub.start(loaded.Seq)
+	go e.hub.publish() // until Close
 	e.running.Go(e.commit)
 	e.running.Go(e.keep)
 	e.running.Go(e.sweep)
 	return e, nil
 }
 
-// Close lets waiters go, writes what is pending, and closes the journal.
+// Close lets waiters go, writes and publishes what is pending, and closes the
+// journal.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
-		e.running.Wait()
+		<-e.hub.closed
 		return nil
 	}
 	e.closed = true
+	e.failPauses(e.now())
 	e.dismiss()
 	e.mu.Unlock()
 	e.end()
 	e.running.Wait()
+	e.hub.close()
 	return e.journal.Close()
 }
 

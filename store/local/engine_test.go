@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -499,5 +500,53 @@ func TestKeptPlacesEndOnTime(t *testing.T) {
 		if kept(again) {
 			t.Error("a place was kept for more than 30 s")
 		}
+	})
+}
+
+// A wait that may go on when the store closes has failed by then.
+func TestCloseRecordsWaitsThatAreAway(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		acquire(t, e, "r", "a", time.Hour)
+		w := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "b", ID: leasehold.NewID(), Timeout: time.Second})
+		wantReason(t, "the wait", (<-w).err, leasehold.ReasonTimeout)
+		if got := d.kinds("r"); len(got) != 1 {
+			t.Errorf("history %v right after the wait, want only the grant: it may go on", got)
+		}
+		e.Close()
+		want := []leasehold.Kind{leasehold.KindAcquired, leasehold.KindFailed}
+		if got := d.kinds("r"); !slices.Equal(got, want) {
+			t.Errorf("history %v, want %v", got, want)
+		}
+	})
+}
+
+// Lists wait for their turn; grants have none to wait for.
+func TestListsTakeTurns(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		over := make(chan struct{})
+		for range runtime.GOMAXPROCS(0) { // all turns there are
+			go e.lists.Do(t.Context(), func() error { <-over; return nil })
+		}
+		synctest.Wait()
+		listed := make(chan error, 1)
+		go func() {
+			_, err := e.List(t.Context(), leasehold.ListRequest{})
+			listed <- err
+		}()
+		synctest.Wait()
+		release(t, e, acquire(t, e, "r", "a", time.Hour))
+		select {
+		case err := <-listed:
+			t.Errorf("List = %v before its turn", err)
+		default:
+		}
+		close(over)
+		if err := <-listed; err != nil {
+			t.Errorf("List = %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := e.List(ctx, leasehold.ListRequest{})
+		wantReason(t, "List of a caller that left", err, leasehold.ReasonUnavailable)
 	})
 }

@@ -43,6 +43,7 @@ func (e *Engine) tend() time.Duration {
 	now := e.now()
 	e.wake = machine.Never
 	more := e.expire(now)
+	e.failPauses(now)
 	e.giveUpPlaces(now)
 	e.saveClock(now)
 	if more {
@@ -94,12 +95,18 @@ func (e *Engine) giveUpPlaces(now machine.Instant) {
 			return
 		}
 		e.absent = e.absent[1:]
-		q := e.queues[a.resource]
-		if q != nil && q.byID[a.id] == a.place && a.waiter == nil && a.until == a.end {
+		if e.away(a) {
+			q := e.queues[a.resource]
 			q.leave(a.place, false)
 			e.dropIfEmpty(a.resource, q)
 		}
 	}
+}
+
+// away reports whether the place is still kept for that absence.
+func (e *Engine) away(a absence) bool {
+	q := e.queues[a.resource]
+	return q != nil && q.byID[a.id] == a.place && a.place.waiter == nil && a.until == a.end
 }
 
 // saveClock sees that the clock is committed once a second while it matters.

@@ -36,6 +36,7 @@ type place struct {
 	priority int
 	order    uint64
 	waiter   *waiter
+	began    machine.Time // of the wait, which may take several requests
 	until    machine.Time // when it is given up, while absent
 	at       int          // where in the heap; -1: not there
 }

@@ -33,8 +33,12 @@ func (e *Engine) Status(ctx context.Context, resource string) (leasehold.Status,
 	return status, nil
 }
 
+// listShare is how much of the processors all lists may take together.
+const listShare = 0.15
+
 // List implements leasehold.Lister. It copies a bite at a time and never holds
-// the lock for a scan.
+// the lock for a scan. Lists take turns, so that however many there are, others
+// wait for one bite at most.
 func (e *Engine) List(ctx context.Context, r leasehold.ListRequest) (leasehold.LeasePage, error) {
 	l, err := newListing(r)
 	if err != nil {
@@ -42,10 +46,16 @@ func (e *Engine) List(ctx context.Context, r leasehold.ListRequest) (leasehold.L
 	}
 	var seen *batch
 	for !l.done && err == nil {
-		seen, err = e.listBite(ctx, l)
+		err = e.lists.Do(ctx, func() (err error) {
+			seen, err = e.listBite(ctx, l)
+			return err
+		})
 	}
 	if err == nil {
 		err = e.durable(ctx, seen)
+	}
+	if err != nil && leasehold.ReasonOf(err) == "" {
+		err = unavailable(err) // it ended before its turn came
 	}
 	if err != nil {
 		return leasehold.LeasePage{}, e.explain("list", "", err)

@@ -71,7 +71,7 @@ func (e *Engine) recover(b *batch, cause error) {
 		voids = []*batch{b, void}
 	}
 	if made {
-		e.hub.publish(b.told)
+		e.hub.add(b.told)
 	}
 	e.resume(l, voids)
 	if made {

@@ -22,7 +22,6 @@ func (e *Engine) Do(ctx context.Context, resource string, decide func(seam.View)
 	if err != nil {
 		return err
 	}
-	e.joinCrowd(b)
 	if err := e.durable(ctx, b); err != nil {
 		return e.explain("do", resource, err)
 	}

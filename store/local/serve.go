@@ -19,7 +19,7 @@ func (e *Engine) enqueue(now machine.Instant, r leasehold.AcquireRequest) *waite
 	p := q.byID[r.ID]
 	if p == nil {
 		e.order++
-		p = &place{resource: r.Resource, id: r.ID, holder: r.Holder, priority: r.Priority, order: e.order, at: -1}
+		p = &place{resource: r.Resource, id: r.ID, holder: r.Holder, priority: r.Priority, order: e.order, at: -1, began: now.Clock}
 	}
 	if p.holder != r.Holder {
 		return nil
@@ -93,7 +93,7 @@ func (e *Engine) unplace(now machine.Instant, row machine.Row) {
 
 func (e *Engine) supersede(now machine.Instant, old *waiter) {
 	old.gone = true
-	e.failed(now, old, "superseded")
+	e.failed(now, now, old, "superseded")
 	e.send(old, answer{err: e.waitError(now, old, leasehold.ReasonSuperseded, nil)})
 }
 

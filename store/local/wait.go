@@ -63,7 +63,7 @@ func (e *Engine) await(ctx context.Context, w *waiter) (leasehold.Grant, error) 
 		case <-ctx.Done():
 			return leasehold.Grant{}, e.cancelled(ctx, w)
 		case <-timeout:
-			if b, err := e.timedOut(w); b != nil {
+			if b, err := e.timedOut(w); err != nil {
 				_ = e.durable(ctx, b) // the failed record; the answer is the same either way
 				return leasehold.Grant{}, err
 			}
@@ -107,7 +107,7 @@ func (e *Engine) timedOut(w *waiter) (*batch, error) {
 		return nil, nil
 	}
 	err := e.giveUp(e.now(), w)
-	return e.pending, err
+	return e.latest(), err
 }
 
 // giveUp ends a wait whose time is up.
@@ -142,17 +142,46 @@ func (e *Engine) leave(now machine.Instant, w *waiter, why string) {
 	if kept {
 		p.until = now.Clock + machine.Time(leasehold.KeptPlace)
 		e.absent = append(e.absent, absence{p, p.until})
-		e.wakeAt(p.until)
-	} else {
-		e.dropIfEmpty(w.req.Resource, q)
+		e.pauses = append(e.pauses, pause{absence{p, p.until}, w, why, now})
+		e.wakeAt(now.Clock + comeBack)
+		return
 	}
-	e.failed(now, w, why)
+	e.dropIfEmpty(w.req.Resource, q)
+	e.failed(now, now, w, why)
 }
 
-// failed records that a wait ended without a grant.
-func (e *Engine) failed(now machine.Instant, w *waiter, why string) {
+// comeBack is how long a client that keeps its place has to ask again before its
+// wait counts as failed: a long wait may take several requests, and is still one
+// wait.
+const comeBack = machine.Time(2 * time.Second)
+
+// pause is a request that ended while its place is kept.
+type pause struct {
+	absence
+	waiter *waiter
+	why    string
+	left   machine.Instant
+}
+
+// failPauses records the waits whose clients did not come back in time.
+func (e *Engine) failPauses(now machine.Instant) {
+	for len(e.pauses) > 0 {
+		p := e.pauses[0]
+		if end := p.left.Clock + comeBack; end > now.Clock && !e.closed {
+			e.wake = min(e.wake, end)
+			return
+		}
+		e.pauses = e.pauses[1:]
+		if e.away(p.absence) {
+			e.failed(now, p.left, p.waiter, p.why)
+		}
+	}
+}
+
+// failed records that a wait ended without a grant, when its caller left.
+func (e *Engine) failed(now, left machine.Instant, w *waiter, why string) {
 	row := e.table.row(w.req.Resource).At(now)
-	waited := time.Duration(now.Clock - w.arrived.Clock).Milliseconds()
+	waited := time.Duration(left.Clock - w.place.began).Milliseconds()
 	e.record(leasehold.Record{
 		At: now.WallTime(), Kind: leasehold.KindFailed,
 		Resource: w.req.Resource, Holder: w.req.Holder,

@@ -99,8 +99,9 @@ func TestWatchResumes(t *testing.T) {
 
 func TestWatchForgetsTheOldest(t *testing.T) {
 	var h hub
+	h.start(0)
 	for seq := uint64(1); seq <= 3*replayed; seq++ {
-		h.publish([]leasehold.Record{{Seq: seq}})
+		h.add([]leasehold.Record{{Seq: seq}})
 	}
 	if _, missed := h.join(leasehold.WatchRequest{After: 1}); len(missed) != 1 || !missed[0].Reset {
 		t.Errorf("a watcher from long ago missed %d, want a reset", len(missed))
@@ -110,25 +111,144 @@ func TestWatchForgetsTheOldest(t *testing.T) {
 	}
 }
 
-func TestSlowWatcherIsCutOff(t *testing.T) {
+// A watcher that falls behind is told where to go on from, and hears what comes
+// after that.
+func TestSlowWatcherIsReset(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		stuck := make(chan struct{})
-		ended := make(chan error, 1)
-		go func() {
-			ended <- e.Watch(t.Context(), leasehold.WatchRequest{}, func(leasehold.Notice) error {
-				<-stuck
-				return nil
-			})
-		}()
+		var notices []leasehold.Notice
+		go e.Watch(t.Context(), leasehold.WatchRequest{}, func(n leasehold.Notice) error {
+			<-stuck
+			notices = append(notices, n)
+			return nil
+		})
 		synctest.Wait()
 		g := acquire(t, e, "r", "a", time.Hour)
-		for range behind + 10 {
+		synctest.Wait() // until the watcher is stuck with that
+		renew := func() {
+			t.Helper()
 			if _, err := e.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID}); err != nil {
 				t.Fatalf("Renew beside a stuck watcher = %v", err)
 			}
+			synctest.Wait()
+		}
+		for range behind + 2 {
+			renew()
 		}
 		close(stuck)
-		wantReason(t, "the stuck Watch", <-ended, leasehold.ReasonUnavailable)
+		synctest.Wait()
+		release(t, e, g)
+		synctest.Wait()
+		want := fmt.Sprintf("1:acquired:r reset@%d %d:released:r ", behind+3, behind+4)
+		if got := names(notices); got != want {
+			t.Errorf("the stuck watcher was told %q, want %q", got, want)
+		}
+	})
+}
+
+func taken(w *watcher) []*leasehold.SharedNotice {
+	notices, _ := w.take()
+	return notices
+}
+
+// A publisher that falls behind resets its watchers, and the inbox stays small.
+func TestSlowPublisherResets(t *testing.T) {
+	var h hub
+	h.start(0)
+	w, _ := h.join(leasehold.WatchRequest{Prefix: "r"})
+	for seq := range uint64(replayed + 2) {
+		h.add([]leasehold.Record{{Seq: seq + 1, Resource: "r"}})
+	}
+	if n := len(h.inbox); n > replayed {
+		t.Errorf("the inbox has %d notices, want at most %d", n, replayed)
+	}
+	h.fanOut()
+	got := taken(w)
+	h.add([]leasehold.Record{{Seq: replayed + 3, Resource: "r"}})
+	h.fanOut()
+	got = append(got, taken(w)...)
+	if len(got) != 2 || !got[0].Reset || got[0].Seq != replayed+2 || got[1].Seq != replayed+3 {
+		t.Errorf("the watcher takes %d notices, want a reset to %d and record %d", len(got), replayed+2, replayed+3)
+	}
+}
+
+// A log is as long as a watcher may be behind, give or take as much again.
+func TestLogStaysShort(t *testing.T) {
+	var h hub
+	h.start(0)
+	w, _ := h.join(leasehold.WatchRequest{})
+	for seq := range uint64(10 * behind) {
+		h.add([]leasehold.Record{{Seq: seq + 1}})
+		h.fanOut()
+		if n := len(w.group.log); n > 2*behind {
+			t.Fatalf("the log has %d notices, want at most %d", n, 2*behind)
+		}
+		if seq%behind == behind-1 {
+			if got := taken(w); len(got) != behind || got[0].Seq != seq+2-behind || got[behind-1].Seq != seq+1 {
+				t.Fatalf("a watcher takes %d notices up to record %d, want all %d", len(got), seq+1, behind)
+			}
+		}
+	}
+	h.leave(w)
+	if len(h.groups) > 0 || h.watching.Load() != 0 {
+		t.Errorf("%d groups are left, want none", len(h.groups))
+	}
+}
+
+// No answer waits for the watchers: it is let go while the publisher is stuck.
+func TestAnswersDoNotWaitForThePublisher(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		told, _ := watch(t.Context(), e, leasehold.WatchRequest{})
+		e.hub.fan.Lock()
+		release(t, e, acquire(t, e, "r", "a", time.Hour))
+		e.hub.fan.Unlock()
+		if got := names(told()); got != "1:acquired:r 2:released:r " {
+			t.Errorf("told %q", got)
+		}
+	})
+}
+
+// What was durable when a watcher joined is not told to it, published or not.
+func TestJoiningHearsOnlyWhatComes(t *testing.T) {
+	var h hub
+	h.start(0)
+	before, _ := h.join(leasehold.WatchRequest{})
+	h.add([]leasehold.Record{{Seq: 1}, {Seq: 2}}) // and the publisher has not come round to it
+	after, missed := h.join(leasehold.WatchRequest{})
+	if len(missed) > 0 {
+		t.Errorf("a new watcher missed %d records, want none", len(missed))
+	}
+	resumed, missed := h.join(leasehold.WatchRequest{After: 1})
+	if len(missed) != 1 || missed[0].Seq != 2 {
+		t.Errorf("a watcher that resumes missed %d records, want the second", len(missed))
+	}
+	h.add([]leasehold.Record{{Seq: 3}})
+	h.fanOut()
+	for _, w := range []struct {
+		who  string
+		have []*leasehold.SharedNotice
+		want int
+	}{{"earlier", taken(before), 3}, {"new", taken(after), 1}, {"resumed", taken(resumed), 1}} {
+		if n := len(w.have); n != w.want || w.have[n-1].Seq != 3 {
+			t.Errorf("the %s watcher was told %d notices, want %d up to the third", w.who, n, w.want)
+		}
+	}
+}
+
+// Close tells watchers what its last commit made durable, then ends them.
+func TestClosePublishes(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		told, ended := watch(t.Context(), e, leasehold.WatchRequest{})
+		d.set(func(d *disk) { d.slowness = time.Second })
+		go e.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "a", TTL: time.Hour})
+		synctest.Wait() // it is on its way to the disk
+		go e.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "s", Holder: "a", TTL: time.Hour})
+		synctest.Wait() // it waits for the next commit
+		e.Close()
+		wantReason(t, "Watch of a closed store", <-ended, leasehold.ReasonUnavailable)
+		if got := names(told()); got != "1:acquired:r 2:acquired:s " {
+			t.Errorf("told %q, want both grants", got)
+		}
 	})
 }
 

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/local"
 )
 
 // New returns an empty store.
 func New() *local.Engine {
-	e, err := local.Open(context.Background(), &journal{}, &local.Options{Kind: "memory"})
+	e, err := local.Open(context.Background(), &journal{turns: turns.New(scanShare, 0)}, &local.Options{Kind: "memory"})
 	if err != nil {
 		panic("memory: an empty journal did not load: " + err.Error())
 	}
@@ -27,6 +28,8 @@ func New() *local.Engine {
 // journal keeps only the history. Rows need no second home: a commit to memory
 // never fails, so the engine never has to load them again.
 type journal struct {
+	turns *turns.Turns // of scans
+
 	mu      sync.RWMutex
 	records []leasehold.Record // by seq, purged ones removed
 }
@@ -62,16 +65,43 @@ func (j *journal) History(ctx context.Context, q local.HistoryQuery) ([]leasehol
 	if q.Below > 0 {
 		end, _ = slices.BinarySearchFunc(records, q.Below, bySeq)
 	}
-	var found []leasehold.Record
-	for i := end - 1; i >= 0 && len(found) < q.Limit; i-- {
-		if i%4096 == 0 && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if wanted(q, &records[i]) {
-			found = append(found, records[i])
+	s := scan{HistoryQuery: q, left: records[:end]}
+	for !s.done() {
+		if err := j.turns.Do(ctx, s.step); err != nil {
+			return nil, err
 		}
 	}
-	return found, nil
+	return s.found, nil
+}
+
+const (
+	// scanShare is how much of the processors all scans may take together.
+	scanShare = 0.15
+	// scanStep is how many records a scan looks at before others have their turn.
+	scanStep = 4096
+)
+
+// scan is a search of the history under way.
+type scan struct {
+	local.HistoryQuery
+	left  []leasehold.Record // not looked at yet
+	found []leasehold.Record
+}
+
+func (s *scan) done() bool { return len(s.left) == 0 || len(s.found) == s.Limit }
+
+func (s *scan) step() error {
+	for range scanStep {
+		if s.done() {
+			break
+		}
+		last := len(s.left) - 1
+		if wanted(s.HistoryQuery, &s.left[last]) {
+			s.found = append(s.found, s.left[last])
+		}
+		s.left = s.left[:last]
+	}
+	return nil
 }
 
 func wanted(q local.HistoryQuery, r *leasehold.Record) bool {

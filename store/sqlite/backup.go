@@ -21,7 +21,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 		return unavailable("backup", path, err)
 	}
 	err = publish(path, func(partial string) error {
-		return s.journal.read(ctx, func(conn *sqlite.Conn) error { return copyInto(conn, partial) })
+		return s.journal.read(ctx, &s.journal.scanners, func(conn *sqlite.Conn) error { return copyInto(conn, partial) })
 	})
 	return unavailable("backup", path, err)
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -44,22 +45,72 @@ func bindTime(s *sqlite.Stmt, param int, t time.Time) {
 	s.BindInt64(param, t.Add(time.Millisecond-time.Nanosecond).UnixMilli())
 }
 
+// scanShare is how much of the processors all scans of the history may take
+// together: whoever searches a million records waits, and not those who want
+// leases and blobs.
+const scanShare = 0.15
+
+// scanStep is how long a scan goes on before others have their turn. A variable
+// only because a test would need many records.
+var scanStep = time.Millisecond
+
 // History returns a page of records, newest first.
 func (j *journal) History(ctx context.Context, q local.HistoryQuery) ([]leasehold.Record, error) {
-	var page []leasehold.Record
-	err := j.read(ctx, func(conn *sqlite.Conn) error {
-		stmt, err := conn.Prepare(sqlHistory)
+	s := &scan{HistoryQuery: q}
+	for !s.done {
+		err := j.turns.Do(ctx, func() error { return j.read(ctx, &j.scanners, s.step) })
 		if err != nil {
+			return nil, err
+		}
+	}
+	return s.page, nil
+}
+
+// scan is a search of the history under way. Each step reads from a snapshot of
+// its own, so that a long one keeps no old pages in the log. Nothing is lost in
+// between: records come at one end and go at the other.
+type scan struct {
+	local.HistoryQuery
+	page []leasehold.Record
+	done bool
+}
+
+// errStep ends a step.
+var errStep = errors.New("the scan goes on later")
+
+// step goes on with the scan for a while.
+func (s *scan) step(conn *sqlite.Conn) error {
+	stmt, err := conn.Prepare(sqlHistory)
+	if err != nil {
+		return err
+	}
+	bindQuery(stmt, s.HistoryQuery)
+	began := time.Now()
+	err = each(stmt, func() error {
+		if err := s.add(stmt); err != nil {
 			return err
 		}
-		bindQuery(stmt, q)
-		return each(stmt, func() error {
-			r, err := readRecord(stmt)
-			page = append(page, r)
-			return err
-		})
+		s.Below = uint64(stmt.ColumnInt64(0))
+		if s.done = len(s.page) == s.Limit; s.done || time.Since(began) > scanStep {
+			return errStep
+		}
+		return nil
 	})
-	return page, err
+	if errors.Is(err, errStep) {
+		return nil
+	}
+	s.done = true
+	return err
+}
+
+// add puts a record on the page if it is wanted.
+func (s *scan) add(stmt *sqlite.Stmt) error {
+	if !stmt.ColumnBool(11) {
+		return nil
+	}
+	r, err := readRecord(stmt)
+	s.page = append(s.page, r)
+	return err
 }
 
 // bindQuery binds the filters to sql/history.sql.
@@ -75,7 +126,6 @@ func bindQuery(s *sqlite.Stmt, q local.HistoryQuery) {
 	if q.Below > 0 {
 		s.BindInt64(8, int64(q.Below))
 	}
-	s.BindInt64(9, int64(q.Limit))
 }
 
 // after returns the smallest text that is behind every text with this prefix.
@@ -132,7 +182,7 @@ func each(stmt *sqlite.Stmt, f func() error) error {
 // first: a record whose wall clock was ahead keeps those after it until its own
 // time has come, or until there are too many.
 func (j *journal) PurgePoint(ctx context.Context, before time.Time, keep int64) (through uint64, n int, err error) {
-	err = j.read(ctx, func(conn *sqlite.Conn) error {
+	err = j.read(ctx, &j.scanners, func(conn *sqlite.Conn) error {
 		var last int64
 		if last, err = purgeable(conn, before, keep); err != nil || last == 0 {
 			return err

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/seam"
 	"github.com/leasehold/leasehold/store/local"
 	"zombiezen.com/go/sqlite"
 )
@@ -163,10 +167,66 @@ func TestPurgeHidesAtOnce(t *testing.T) {
 	}
 }
 
+// TestHistoryInSteps: a scan that is cut into steps finds what one in one piece
+// does, while records come and go.
+func TestHistoryInSteps(t *testing.T) {
+	defer func(was time.Duration) { scanStep = was }(scanStep)
+	scanStep = -1
+	j := newJournal(t, Options{})
+	const n = 3000
+	all := records(n)
+	mustCommit(t, j, &local.Batch{Counters: local.Counters{Commit: 1, Seq: n}, Records: all})
+	for name, q := range map[string]local.HistoryQuery{
+		"nothing":        {Holder: "nobody", Limit: 10},
+		"the oldest":     {Kind: leasehold.KindAcquired, Until: start.Add(1), Limit: 10},
+		"a third":        {Holder: "holder'1", Limit: n},
+		"some":           {Resource: "pré/7", Limit: 5},
+		"from the midst": {Prefix: "pré/3", Below: 1500, Limit: 77},
+	} {
+		var want []uint64
+		for _, r := range slices.Backward(all) {
+			if (q.Holder == "" || r.Holder == q.Holder) && (q.Kind == "" || r.Kind == q.Kind) &&
+				(q.Resource == "" || r.Resource == q.Resource) && strings.HasPrefix(r.Resource, q.Prefix) &&
+				(q.Until.IsZero() || r.At.Before(q.Until)) && (q.Below == 0 || r.Seq < q.Below) && len(want) < q.Limit {
+				want = append(want, r.Seq)
+			}
+		}
+		if diff := cmp.Diff(want, seqs(mustHistory(t, j, q)), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: History() (-want +got):\n%s", name, diff)
+		}
+	}
+	s := &scan{HistoryQuery: local.HistoryQuery{Holder: "nobody", Limit: 1}}
+	steps := 0
+	for ; !s.done; steps++ {
+		if err := j.read(t.Context(), &j.scanners, s.step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if steps != n/512+1 {
+		t.Errorf("a scan of %d records took %d steps, want one for each 512", n, steps)
+	}
+}
+
+// TestScansLeaveReadersAlone: modules read their rows while every connection for
+// scans is in use.
+func TestScansLeaveReadersAlone(t *testing.T) {
+	j := newJournal(t, Options{Modules: []seam.Module{toys}})
+	for range scannerCount {
+		conn, err := j.scanners.Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.scanners.Put(conn)
+	}
+	if err := j.Query(t.Context(), "SELECT 1", nil, func(seam.Columns) error { return nil }); err != nil {
+		t.Errorf("Query() beside scans = %v", err)
+	}
+}
+
 // inFile reads one number from the file.
 func inFile(t testing.TB, j *journal, sql string) (n int64) {
 	t.Helper()
-	err := j.read(context.Background(), func(conn *sqlite.Conn) (err error) {
+	err := j.read(context.Background(), &j.readers, func(conn *sqlite.Conn) (err error) {
 		n, err = number(conn, sql)
 		return err
 	})

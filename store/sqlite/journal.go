@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/local"
 	"zombiezen.com/go/sqlite"
@@ -22,8 +23,12 @@ type journal struct {
 	writer *writer // nil before Load and after a failed commit
 	broken *writer // the one whose commit failed, to be closed by Load
 
-	mu      sync.RWMutex
-	readers *sqlitex.Pool // nil before Load and after Close
+	turns *turns.Turns // of scans
+
+	// Whoever reads a module's rows never waits for a connection that scans the
+	// history or makes a backup. Both are nil before Load and after Close.
+	mu                sync.RWMutex
+	readers, scanners *sqlitex.Pool
 }
 
 var (
@@ -31,8 +36,11 @@ var (
 	_ local.Querier = (*journal)(nil)
 )
 
-// readerCount is enough for lists of history and a backup at the same time.
-const readerCount = 4
+const (
+	readerCount = 4
+	// scannerCount is enough for a scan, a purge and a backup.
+	scannerCount = 3
+)
 
 // openJournal claims the file and makes it ready. Load opens it.
 func openJournal(ctx context.Context, path string, opts Options) (*journal, error) {
@@ -55,7 +63,7 @@ func openJournal(ctx context.Context, path string, opts Options) (*journal, erro
 		}
 		return nil, errors.Join(explain(path, err), held.free())
 	}
-	return &journal{path: path, durability: opts.Durability, lock: held}, nil
+	return &journal{path: path, durability: opts.Durability, lock: held, turns: turns.New(scanShare, 0)}, nil
 }
 
 // Load opens the file anew and reads it. Nothing is reported that is not on
@@ -86,21 +94,34 @@ func (j *journal) load(ctx context.Context, each func(machine.Row) error) (local
 	if err != nil {
 		return local.State{}, err
 	}
-	pool, err := sqlitex.NewPool(j.path, sqlitex.PoolOptions{
+	return state, j.openPools()
+}
+
+// openPools opens the connections that read.
+func (j *journal) openPools() error {
+	readers, err := j.openPool(readerCount)
+	if err != nil {
+		return err
+	}
+	scanners, err := j.openPool(scannerCount)
+	if err != nil {
+		return errors.Join(err, readers.Close())
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.readers, j.scanners = readers, scanners
+	return nil
+}
+
+func (j *journal) openPool(size int) (*sqlitex.Pool, error) {
+	return sqlitex.NewPool(j.path, sqlitex.PoolOptions{
 		Flags:    sqlite.OpenReadOnly,
-		PoolSize: readerCount,
+		PoolSize: size,
 		PrepareConn: func(conn *sqlite.Conn) error {
 			conn.SetBusyTimeout(busyTimeout)
 			return run(conn, "PRAGMA cache_size = -500") // KiB; the system keeps the file's pages anyhow
 		},
 	})
-	if err != nil {
-		return local.State{}, err
-	}
-	j.mu.Lock()
-	j.readers = pool
-	j.mu.Unlock()
-	return state, nil
 }
 
 // Commit writes the batch in one transaction.
@@ -126,12 +147,14 @@ func (j *journal) Close() error {
 // shut closes every connection, after the reads under way have been cut short.
 func (j *journal) shut() error {
 	j.mu.Lock()
-	pool := j.readers
-	j.readers = nil
+	pools := []*sqlitex.Pool{j.readers, j.scanners}
+	j.readers, j.scanners = nil, nil
 	j.mu.Unlock()
 	var errs []error
-	if pool != nil {
-		errs = append(errs, pool.Close())
+	for _, pool := range pools {
+		if pool != nil {
+			errs = append(errs, pool.Close())
+		}
 	}
 	for _, w := range []*writer{j.broken, j.writer} {
 		if w != nil {
@@ -142,10 +165,11 @@ func (j *journal) shut() error {
 	return errors.Join(errs...)
 }
 
-// read lends a reading connection to f. It is cut short when ctx ends.
-func (j *journal) read(ctx context.Context, f func(*sqlite.Conn) error) error {
+// read lends a connection of one of the pools to f. It is cut short when ctx
+// ends.
+func (j *journal) read(ctx context.Context, from **sqlitex.Pool, f func(*sqlite.Conn) error) error {
 	j.mu.RLock()
-	pool := j.readers
+	pool := *from
 	j.mu.RUnlock()
 	if pool == nil {
 		return errUnloaded

@@ -12,7 +12,7 @@ import (
 // stay prepared, so a module puts its values into arguments.
 func (j *journal) Query(ctx context.Context, sql string, args []any, row func(seam.Columns) error) error {
 	var stop error // row's own, to be returned as it is
-	err := j.read(ctx, func(conn *sqlite.Conn) error {
+	err := j.read(ctx, &j.readers, func(conn *sqlite.Conn) error {
 		stmt, err := conn.Prepare(sql)
 		if err != nil {
 			return err

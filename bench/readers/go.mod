@@ -1,0 +1,3 @@
+module github.com/leasehold/leasehold/bench/readers
+
+go 1.26
