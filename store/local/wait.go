@@ -14,6 +14,7 @@ func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 	if err := r.Validate(); err != nil {
 		return leasehold.Grant{}, e.explain("acquire", r.Resource, err)
 	}
+	began := time.Now()
 	r = own(r)
 	id := freshID(r.ID)
 	var w *waiter
@@ -32,7 +33,7 @@ func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 		return machine.Outcome{Row: out.Row} // not refused: it waits
 	})
 	if w != nil {
-		return e.await(ctx, w)
+		return e.await(ctx, w, began)
 	}
 	return e.granted(r, out, now, err)
 }
@@ -48,11 +49,10 @@ func queues(r leasehold.Reason) bool {
 
 // await is the waiting itself: until the grant, the timeout, or the caller's
 // leave.
-func (e *Engine) await(ctx context.Context, w *waiter) (leasehold.Grant, error) {
+func (e *Engine) await(ctx context.Context, w *waiter, began time.Time) (leasehold.Grant, error) {
 	var timeout <-chan time.Time
 	if w.req.Timeout != leasehold.NoTimeout {
-		spent := time.Duration(e.clock.now().Clock - w.arrived.Clock)
-		timer := time.NewTimer(max(soon, w.req.Timeout-spent))
+		timer := time.NewTimer(max(soon, w.req.Timeout-time.Since(began)))
 		defer timer.Stop()
 		timeout = timer.C
 	}
