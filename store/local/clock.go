@@ -20,6 +20,21 @@ type Reading struct {
 // so Boot-awake, the time suspended, is never too large.
 var readClocks = systemClocks
 
+var (
+	processStart    = time.Now()
+	_, awakeAtStart = machineClocks()
+)
+
+// systemClocks reads the machine's clocks. In a test bubble Go's clock is fake,
+// which shows by being years off; then the boot clock goes by that as well.
+func systemClocks() (Reading, time.Duration) {
+	r, awake := machineClocks()
+	if faked := awakeAtStart + time.Since(processStart); (faked - awake).Abs() > 24*time.Hour {
+		r.Boot, awake = faked, faked
+	}
+	return r, awake
+}
+
 // comparable says whether both boot clocks count from the same moment.
 func (r Reading) comparable(other Reading) bool {
 	return r.BootID != "" && r.BootID == other.BootID && r.TimeNamespace == other.TimeNamespace

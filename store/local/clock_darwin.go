@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemClocks reads the continuous clock, which goes on during sleep.
-func systemClocks() (Reading, time.Duration) {
+// machineClocks reads the continuous clock, which goes on during sleep.
+func machineClocks() (Reading, time.Duration) {
 	var boot, awake unix.Timespec
 	err := errors.Join(unix.ClockGettime(unix.CLOCK_MONOTONIC_RAW, &boot), unix.ClockGettime(unix.CLOCK_UPTIME_RAW, &awake))
 	r := Reading{Wall: time.Now().UnixNano()}

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemClocks reads the boot clock. Where the kernel, or a sandbox around it,
+// machineClocks reads the boot clock. Where the kernel, or a sandbox around it,
 // keeps it from us, the process's monotonic clock has to do.
-func systemClocks() (Reading, time.Duration) {
+func machineClocks() (Reading, time.Duration) {
 	var boot, awake unix.Timespec
 	err := errors.Join(unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot), unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake))
 	r := Reading{Wall: time.Now().UnixNano()}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 // computer is a machine whose clocks a test moves. While it is awake they go
 // with the bubble's.
 type computer struct {
+	mu                sync.Mutex
 	bootID, namespace string
 	booted            time.Time     // by Go's clock
 	suspended         time.Duration // since the boot
@@ -35,9 +37,20 @@ func newComputer(t testing.TB) *computer {
 	return c
 }
 
-func (c *computer) boot(id string) { c.bootID, c.booted, c.suspended = id, time.Now(), 0 }
+func (c *computer) boot(id string) {
+	c.set(func() { c.bootID, c.booted, c.suspended = id, time.Now(), 0 })
+}
+
+// set changes the clocks between two readings.
+func (c *computer) set(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
 
 func (c *computer) read() (Reading, time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	awake := time.Since(c.booted)
 	return Reading{
 		BootID: c.bootID, TimeNamespace: c.namespace,
@@ -48,8 +61,7 @@ func (c *computer) read() (Reading, time.Duration) {
 
 // suspend lets the machine sleep: the process's clock stands still.
 func (c *computer) suspend(d time.Duration) {
-	c.suspended += d
-	c.step += d
+	c.set(func() { c.suspended += d; c.step += d })
 	time.Sleep(current) // a bubble's wall clock cannot show what happened
 }
 
@@ -110,7 +122,7 @@ func TestTimeAcrossRestarts(t *testing.T) {
 				time.Sleep(lived)
 				d = kill(e, d)
 				time.Sleep(down)
-				c.meanwhile(machine, d)
+				machine.set(func() { c.meanwhile(machine, d) })
 				e = open(t, d)
 				if got := left(t, e, "r"); got != c.want {
 					t.Errorf("%v left of the lease, want %v", got, c.want)
@@ -127,7 +139,7 @@ func TestTimeAcrossRestarts(t *testing.T) {
 func TestTwoProcessesWithoutABootClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, d := newComputer(t), newDisk()
-		machine.bootID = ""
+		machine.boot("")
 		e := open(t, d)
 		acquire(t, e, "r", "a", time.Minute)
 		d = kill(e, d)
@@ -178,7 +190,7 @@ func TestTimeIsSavedAtOnceOnAnotherBoot(t *testing.T) {
 func TestSuspendEndsLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := newComputer(t)
-		machine.suspended = time.Hour // before the engine: does not count
+		machine.set(func() { machine.suspended = time.Hour }) // before the engine: does not count
 		e := open(t, newDisk())
 		g := acquire(t, e, "r", "a", time.Minute)
 		w := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "b", Timeout: time.Hour})
@@ -253,7 +265,7 @@ func TestWallClockStepsJudgeNothing(t *testing.T) {
 		e := open(t, newDisk())
 		g := acquire(t, e, "r", "a", time.Minute)
 
-		machine.step = 48 * time.Hour
+		machine.set(func() { machine.step = 48 * time.Hour })
 		time.Sleep(current)
 		if got := left(t, e, "r"); got != time.Minute-current {
 			t.Errorf("%v left after a step ahead, want the minute less %v", got, current)
@@ -261,7 +273,7 @@ func TestWallClockStepsJudgeNothing(t *testing.T) {
 		if until := time.Until(g.ExpiresAt); until != time.Minute-current {
 			t.Errorf("ExpiresAt is %v ahead, want a minute less %v", until, current)
 		}
-		machine.step = -48 * time.Hour
+		machine.set(func() { machine.step = -48 * time.Hour })
 		time.Sleep(time.Minute)
 		_, err := e.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID})
 		wantReason(t, "Renew past the end, the wall clock set back", err, leasehold.ReasonExpired)
@@ -317,14 +329,13 @@ func (l *life) run() {
 			l.pass(amount)
 		case "suspend":
 			l.real += amount
-			l.machine.suspended += amount
-			l.machine.step += amount
+			l.machine.set(func() { l.machine.suspended += amount; l.machine.step += amount })
 			l.awake = 0
 			l.pass(current)
 		case "step ahead":
-			l.machine.step += amount
+			l.machine.set(func() { l.machine.step += amount })
 		case "step back":
-			l.machine.step -= amount
+			l.machine.set(func() { l.machine.step -= amount })
 			l.excuse += amount // if nobody runs, the rule believes the wall clock
 		case "kill":
 			l.stop(false)
@@ -337,8 +348,7 @@ func (l *life) run() {
 			l.machine.boot(fmt.Sprint("boot ", i+1))
 		case "namespace":
 			if l.engine == nil {
-				l.machine.namespace += "'"
-				l.machine.offset = amount
+				l.machine.set(func() { l.machine.namespace += "'"; l.machine.offset = amount })
 			}
 		}
 		l.check()
@@ -413,4 +423,20 @@ func (l *life) check() {
 	case !s.Locked():
 		l.grant()
 	}
+}
+
+// The boot clock goes by Go's clock in a bubble, and by the machine's outside.
+func TestSystemClocks(t *testing.T) {
+	real, _ := machineClocks()
+	if r, _ := systemClocks(); r.Boot < real.Boot || r.Boot > real.Boot+time.Hour {
+		t.Errorf("the boot clock shows %v, the machine's shows %v", r.Boot, real.Boot)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		before, awake := systemClocks()
+		time.Sleep(time.Minute)
+		after, later := systemClocks()
+		if after.Boot-before.Boot != time.Minute || later-awake != time.Minute || downtime(before, after) != time.Minute && after.BootID != "" {
+			t.Errorf("a minute in a bubble = %v, awake %v, downtime %v", after.Boot-before.Boot, later-awake, downtime(before, after))
+		}
+	})
 }

@@ -27,11 +27,12 @@ type RestoreOptions struct {
 // and stays as it is. No store may have the path open.
 //
 // Leases stand as they stood at the time of the backup, with the time they then
-// had left. Tokens go on from 2^32 beyond the backup's, and beyond those of the
-// database that is replaced, if it can still be read: so no token given out
-// since is ever given out again. (One trap is left: who restores the same
-// backup a second time, over a file that cannot be read any more, repeats the
-// tokens given out since the first time.)
+// had left: a backup belongs to no boot, so no time has passed since. Tokens go
+// on from 2^32 beyond the backup's, and beyond those of the database that is
+// replaced, if it can still be read: so no token given out since is ever given
+// out again. (One trap is left: who restores the same backup a second time, over
+// a file that cannot be read any more, repeats the tokens given out since the
+// first time.)
 func Restore(ctx context.Context, backup, path string, opts *RestoreOptions) error {
 	if opts == nil {
 		opts = &RestoreOptions{}
