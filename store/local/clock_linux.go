@@ -6,24 +6,14 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// machineClocks reads the boot clock. Where the kernel, or a sandbox around it,
-// keeps it from us, the process's monotonic clock has to do.
-func machineClocks() (Reading, time.Duration) {
-	var boot, awake unix.Timespec
-	err := errors.Join(unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot), unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake))
-	r := Reading{Wall: time.Now().UnixNano()}
-	if err != nil {
-		return r, 0
-	}
-	r.BootID, r.TimeNamespace = bootIdentity()
-	r.Boot = time.Duration(boot.Nano())
-	return r, time.Duration(awake.Nano())
-}
+const (
+	bootClock  = unix.CLOCK_BOOTTIME
+	awakeClock = unix.CLOCK_MONOTONIC
+)
 
 // bootIdentity says whose clock it is, if that can be known. It does not change
 // while a process runs.
