@@ -97,7 +97,11 @@ func (e *Engine) cancelled(ctx context.Context, w *waiter) error {
 	default: // a grant that can be asked for again is on its way
 		return e.waitError(now, w, leasehold.ReasonUnknown, context.Cause(ctx))
 	}
-	return e.waitError(now, w, leasehold.ReasonCancelled, context.Cause(ctx))
+	err := e.waitError(now, w, leasehold.ReasonCancelled, context.Cause(ctx))
+	if e.seen(w.req.Resource) != nil { // who has left does not wait until it is durable
+		err.Current, err.RetryAfter = nil, 0
+	}
+	return err
 }
 
 // timedOut ends the wait unless a grant is on its way. It returns the error and
