@@ -20,7 +20,8 @@ type Engine interface {
 	// Do runs decide under the engine's lock, with the resource's row as it
 	// stands, and makes the decision durable before it returns nil. Decide must
 	// not block, do I/O, or call the engine. If decide returns an error, nothing
-	// is written and Do returns that error as it is.
+	// is written and Do returns that error as it is, when the row that decide saw
+	// is durable.
 	//
 	// A module whose decision depends on rows of its own must keep others from
 	// changing them between reading them and the return of Do: take a lock per
@@ -31,12 +32,13 @@ type Engine interface {
 	// each. It sees everything that Do has acknowledged.
 	Query(ctx context.Context, sql string, args []any, row func(Columns) error) error
 
-	// Look shows the rows of these resources as they stand, in order. It is for
-	// showing, not for deciding: what it shows may not be durable yet.
-	Look(resources []string, show func(i int, v View)) error
+	// Look shows the rows of these resources as they stand, in order. What it has
+	// shown is durable when it returns nil, and must not be told before. It is for
+	// showing, not for deciding.
+	Look(ctx context.Context, resources []string, show func(i int, v View)) error
 
 	// Names returns the resources with this prefix that have a row, sorted.
-	Names(prefix string) ([]string, error)
+	Names(ctx context.Context, prefix string) ([]string, error)
 }
 
 // View is what a decision is made from.

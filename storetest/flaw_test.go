@@ -34,6 +34,7 @@ const (
 	forgetsTheDead      flaw = "forgets the dead"
 	keepsUnreceived     flaw = "keeps unreceived grants"
 	restartsTokens      flaw = "restarts tokens"
+	stopsTime           flaw = "stops time while it is closed"
 )
 
 // caught says which check must notice each flaw.
@@ -57,6 +58,7 @@ var caught = map[flaw]string{
 	forgetsTheDead:      "Mistakes/DeadWaiterBlocksFairQueue",
 	keepsUnreceived:     "Context/GrantNobodyReceivedIsGivenBack",
 	restartsTokens:      "Mistakes/TokenRepeatsAfterRestart",
+	stopsTime:           "Mistakes/TimeStandsWhileTheStoreIsDown",
 }
 
 const flawVariable = "STORETEST_FLAW"

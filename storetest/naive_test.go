@@ -19,7 +19,7 @@ type naive struct {
 
 	mu      sync.Mutex
 	closed  bool
-	paused  time.Time // when it closed
+	paused  time.Time // when it closed; only for the flaw that stops time
 	rows    map[string]machine.Row
 	token   uint64
 	history []leasehold.Record
@@ -244,10 +244,12 @@ func (n *naive) Close() error {
 func (n *naive) reopened() *naive {
 	_ = n.Close()
 	next := newNaive(n.flaw)
-	down := time.Since(n.paused) // does not count
-	next.start, next.rows, next.token, next.history = n.start.Add(down), n.rows, n.token, n.history
-	if n.flaw == restartsTokens {
+	next.start, next.rows, next.token, next.history = n.start, n.rows, n.token, n.history
+	switch n.flaw {
+	case restartsTokens:
 		next.token = 0
+	case stopsTime:
+		next.start = n.start.Add(time.Since(n.paused))
 	}
 	return next
 }

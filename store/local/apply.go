@@ -12,26 +12,48 @@ import (
 // act is the way of every operation on one lease: decide under the lock, write
 // down, wait until it is durable. The answer is the outcome, or why not.
 func (e *Engine) act(ctx context.Context, op string, decide func(machine.Instant) machine.Outcome) (machine.Outcome, machine.Instant, error) {
+	d, err := e.decideNow(ctx, op, decide)
+	if err != nil {
+		return machine.Outcome{}, machine.Instant{}, err
+	}
+	return d.out, d.now, e.settled(ctx, op, d)
+}
+
+// decision is what was decided, and what its answer must wait for.
+type decision struct {
+	out     machine.Outcome
+	now     machine.Instant
+	refusal error
+	seen    *batch
+}
+
+// decideNow decides under the lock and writes down.
+func (e *Engine) decideNow(ctx context.Context, op string, decide func(machine.Instant) machine.Outcome) (d decision, err error) {
 	if ctx.Err() != nil {
-		return machine.Outcome{}, machine.Instant{}, e.explain(op, "", unavailable(context.Cause(ctx)))
+		return d, e.explain(op, "", unavailable(context.Cause(ctx)))
 	}
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	if err := e.ready(); err != nil {
-		e.mu.Unlock()
-		return machine.Outcome{}, machine.Instant{}, e.explain(op, "", unavailable(err))
+		return d, e.explain(op, "", unavailable(err))
 	}
-	now := e.now()
-	out := decide(now)
-	b := e.apply(now, out)
-	refusal := e.refusal(op, now, out)
-	e.mu.Unlock()
-	if err := e.durable(ctx, b); err != nil {
-		return out, now, e.explain(op, out.Row.Resource, err)
+	d.now = e.now()
+	d.out = decide(d.now)
+	d.seen = e.apply(d.now, d.out)
+	d.refusal = e.refusal(op, d.now, d.out)
+	return d, nil
+}
+
+// settled waits until everything that was seen is durable, and returns why the
+// answer is no.
+func (e *Engine) settled(ctx context.Context, op string, d decision) error {
+	if err := e.durable(ctx, d.seen); err != nil {
+		return e.explain(op, d.out.Row.Resource, err)
 	}
-	if refusal != nil {
-		e.tellRefused(op, now, out)
+	if d.refusal != nil {
+		e.tellRefused(op, d.now, d.out)
 	}
-	return out, now, refusal
+	return d.refusal
 }
 
 // tellRefused lets watchers know of a refusal, which costs no write.
@@ -60,10 +82,21 @@ func (e *Engine) apply(now machine.Instant, out machine.Outcome) *batch {
 			e.serve(now, s.Row.Resource)
 		}
 	}
-	if out.Reason == leasehold.ReasonNotFound {
+	if out.Row.Resource == "" || seesMore(out.Reason) {
 		return e.latest()
 	}
 	return e.seen(out.Row.Resource)
+}
+
+// seesMore says whether a refusal may come of more than the resource's own row:
+// of another's, by way of the id, of the absence of any, or of a setting.
+func seesMore(r leasehold.Reason) bool {
+	switch r {
+	case leasehold.ReasonNotFound, leasehold.ReasonIDInUse, leasehold.ReasonBlockingDisabled,
+		leasehold.ReasonReleased, leasehold.ReasonExpired, leasehold.ReasonBroken:
+		return true
+	}
+	return false
 }
 
 // take carries one step out.

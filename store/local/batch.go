@@ -115,16 +115,32 @@ func (e *Engine) latest() *batch {
 // seen returns the batch that an answer about the resource must wait for, or
 // nil.
 func (e *Engine) seen(resource string) *batch {
-	ent := e.table.rows[resource]
 	switch {
-	case ent == nil:
-		return e.latest()
-	case ent.batch == e.pending.number:
+	case e.pending.changes(resource, e.table.rows[resource]):
 		return e.pending
-	case e.flight != nil && ent.batch == e.flight.number:
+	case e.flight != nil && e.flight.changes(resource, e.table.rows[resource]):
 		return e.flight
 	}
 	return nil
+}
+
+// changes says whether the batch is what made the resource's row what it is; ent
+// is nil where there is none.
+func (b *batch) changes(resource string, ent *entry) bool {
+	if ent != nil {
+		return ent.batch == b.number
+	}
+	_, gone := b.gone[resource]
+	return gone
+}
+
+// newer returns the batch that is written later: who waits for it has waited for
+// the other one. (If the earlier one fails, so does the later.)
+func newer(a, b *batch) *batch {
+	if a == nil || b != nil && b.number > a.number {
+		return b
+	}
+	return a
 }
 
 // durable waits until the batch is.
@@ -141,4 +157,25 @@ func (e *Engine) durable(ctx context.Context, b *batch) error {
 		}
 		return &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: context.Cause(ctx)}
 	}
+}
+
+// batches are those that an answer put together in several holds of the lock
+// depends on. The last one alone would not do: it may have come after a recovery
+// that made an earlier one void.
+type batches []*batch
+
+func (s *batches) add(b *batch) {
+	if n := len(*s); b != nil && (n == 0 || (*s)[n-1] != b) {
+		*s = append(*s, b)
+	}
+}
+
+// durable waits until they all are.
+func (s batches) durable(ctx context.Context, e *Engine) error {
+	for _, b := range s {
+		if err := e.durable(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -6,24 +6,123 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// wallTime is the package's only seam to the wall clock; tests step it.
-var wallTime = time.Now
+// Reading is one look at the machine's clocks. It is saved with every commit,
+// so that the next process knows how long the engine was down.
+type Reading struct {
+	BootID        string        // which boot; empty: there is no clock to go on from
+	TimeNamespace string        // whose boot clock; empty where the system has only one
+	Boot          time.Duration // since that boot, suspend included
+	Wall          int64         // Unix nanoseconds
+}
 
-// clock is the engine's time: a counter that goes on from the saved value with
-// the process's monotonic clock. It stands still while the engine is down, and
-// a step of the wall clock does nothing to it.
+// readClocks is the package's only seam to the machine's clocks; tests replace
+// it. It reads Boot before awake, which is the time since boot without suspend:
+// so Boot-awake, the time suspended, is never too large.
+var readClocks = systemClocks
+
+var (
+	processStart    = time.Now()
+	_, awakeAtStart = machineClocks()
+)
+
+// systemClocks reads the machine's clocks. In a test bubble Go's clock is fake,
+// which shows by being years off; then the boot clock goes by that as well.
+func systemClocks() (Reading, time.Duration) {
+	r, awake := machineClocks()
+	if faked := awakeAtStart + time.Since(processStart); (faked - awake).Abs() > 24*time.Hour {
+		r.Boot, awake = faked, faked
+	}
+	return r, awake
+}
+
+// comparable says whether both boot clocks count from the same moment.
+func (r Reading) comparable(other Reading) bool {
+	return r.BootID != "" && r.BootID == other.BootID && r.TimeNamespace == other.TimeNamespace
+}
+
+// downtime returns how long the engine was down between two readings: the less
+// of what the two clocks say, so that a step of the wall clock ends nothing
+// early. It is zero when nobody knows: on another boot or machine, from a
+// backup, without a boot clock.
+func downtime(saved, now Reading) time.Duration {
+	if !now.comparable(saved) {
+		return 0
+	}
+	return max(0, min(now.Boot-saved.Boot, time.Duration(now.Wall-saved.Wall)))
+}
+
+// clock is the engine's time: a counter that goes on from the saved value plus
+// the downtime. It is never ahead of real time, so no lease ends early.
+//
+// It counts with the process's monotonic clock, which is Go's and therefore
+// fake in a test bubble, and adds the time that the machine was suspended.
 type clock struct {
-	saved   machine.Time
-	started time.Time // with its monotonic reading
+	base      machine.Time
+	started   time.Time     // with its monotonic reading
+	suspended time.Duration // Boot minus awake at the start; at most too large
+	slept     time.Duration // suspended since
+	reading   Reading       // the last one
+	read      time.Time     // when, by Go's clock
 }
 
-func startClock(saved machine.Time) clock {
-	return clock{saved: saved, started: time.Now()}
+func startClock(saved Counters) clock {
+	var c clock
+	quickly(func() {
+		_, awake := readClocks()
+		c.reading, _ = readClocks()
+		c.suspended = c.reading.Boot - awake
+		c.started = time.Now()
+	})
+	c.read = c.started
+	c.base = saved.Clock + machine.Time(downtime(saved.Reading, c.reading))
+	return c
 }
 
-func (c clock) now() machine.Instant {
+// current is how long a reading is good for. Two system calls for each request
+// would be felt.
+const current = time.Millisecond
+
+func (c *clock) now() machine.Instant {
+	now := time.Now()
+	if !c.isCurrent(now) {
+		c.reread(now)
+	}
 	return machine.Instant{
-		Clock: c.saved + machine.Time(time.Since(c.started)),
-		Wall:  wallTime().UnixMilli(),
+		Clock: c.base + machine.Time(now.Sub(c.started)+c.slept),
+		Wall:  time.Unix(0, c.reading.Wall).Add(now.Sub(c.read)).UnixMilli(),
+	}
+}
+
+// isCurrent says whether the machine cannot have been suspended since the last
+// reading: that moves the wall clock against the monotonic one.
+func (c *clock) isCurrent(now time.Time) bool {
+	wall := now.Round(0).Sub(c.read.Round(0)) // Round strips the monotonic reading
+	return now.Sub(c.read) < current && wall >= 0 && wall < current
+}
+
+func (c *clock) reread(now time.Time) {
+	r, awake := readClocks()
+	c.slept = max(c.slept, r.Boot-awake-c.suspended)
+	c.reading, c.read = r, now
+}
+
+// save returns what a commit saves of time. The engine's is read first: in the
+// other order what passes in between would count twice.
+func (c *clock) save() (now machine.Time, r Reading) {
+	quickly(func() {
+		now = c.now().Clock
+		r, _ = readClocks()
+	})
+	return now, r
+}
+
+// quickly reads clocks one after the other, and once more if the process was
+// held up in between. What it then misses only lengthens leases.
+func quickly(read func()) {
+	for range 3 {
+		began := time.Now()
+		if read(); time.Since(began) < current {
+			return
+		}
 	}
 }

@@ -68,12 +68,14 @@ func (e *Engine) launch() *batch {
 	if b.empty() {
 		return nil
 	}
+	clock, reading := e.clock.save()
 	b.Counters = Counters{
-		Commit: b.number,
-		Clock:  e.now().Clock,
-		Token:  e.token,
-		Seq:    e.seq,
-		Purged: e.purged,
+		Commit:  b.number,
+		Clock:   clock,
+		Reading: reading,
+		Token:   e.token,
+		Seq:     e.seq,
+		Purged:  e.purged,
 	}
 	e.flight, e.pending = b, newBatch(b.number+1)
 	if e.spare != nil {

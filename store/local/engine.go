@@ -116,10 +116,13 @@ func Open(ctx context.Context, journal Journal, opts *Options) (*Engine, error) 
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
-	e.clock = startClock(loaded.Clock)
+	e.clock = startClock(loaded.Counters)
 	e.token = loaded.Token
 	e.adopt(loaded)
 	e.pending = newBatch(loaded.Commit + 1)
+	if e.table.due.len() > 0 && !e.clock.reading.comparable(loaded.Reading) {
+		e.touch() // or a crash before the first save would lose the time until then
+	}
 	e.hub.start(loaded.Seq)
 	go e.hub.publish() // until Close
 	e.running.Go(e.commit)

@@ -43,11 +43,12 @@ type Querier interface {
 
 // Counters are saved with every commit.
 type Counters struct {
-	Commit uint64       // number of the last batch
-	Clock  machine.Time // the engine's clock at that batch
-	Token  uint64       // the last token given out
-	Seq    uint64       // the last history record's number
-	Purged uint64       // records up to here are purged: hidden at once, deleted by and by
+	Commit  uint64       // number of the last batch
+	Clock   machine.Time // the engine's clock at that batch
+	Reading Reading      // the machine's, right after; a backup has none
+	Token   uint64       // the last token given out
+	Seq     uint64       // the last history record's number
+	Purged  uint64       // records up to here are purged: hidden at once, deleted by and by
 }
 
 // State is what a journal knows besides the rows.

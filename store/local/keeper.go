@@ -7,7 +7,8 @@ import (
 )
 
 // saveEvery is how often the clock is saved while leases live, so that a crash
-// lengthens no lease by more.
+// of the machine lengthens no lease by more. (A crash of the process alone
+// lengthens none: the boot clock goes on.)
 const saveEvery = machine.Time(time.Second)
 
 // soon is the shortest time that a timer is set for. A timer that is due when

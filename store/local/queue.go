@@ -1,7 +1,7 @@
 package local
 
 import (
-	"slices"
+	"github.com/google/btree"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
@@ -38,7 +38,6 @@ type place struct {
 	waiter   *waiter
 	began    machine.Time // of the wait, which may take several requests
 	until    machine.Time // when it is given up, while absent
-	at       int          // where in the heap; -1: not there
 }
 
 // absence is one time that a place is kept, until then.
@@ -48,15 +47,20 @@ type absence struct {
 }
 
 // queue is everybody who wants one resource. Absent places stand aside, so a
-// dead client costs the living nothing.
+// dead client costs the living nothing. It is kept in order, so that it can be
+// listed a bite at a time.
 type queue struct {
-	present heap[*place]
+	present *btree.BTreeG[*place]
 	byID    map[leasehold.ID]*place // present and absent, those with an id
 }
 
+// freePlaces is what the trees of all queues are made of: most queues are short
+// and soon empty.
+var freePlaces = btree.NewFreeListG[*place](btree.DefaultFreeListSize)
+
 func newQueue() *queue {
 	return &queue{
-		present: heap[*place]{less: ahead, place: func(p *place, at int) { p.at = at }},
+		present: btree.NewWithFreeListG(btreeDegree, ahead, freePlaces),
 		byID:    map[leasehold.ID]*place{},
 	}
 }
@@ -69,7 +73,15 @@ func ahead(a, b *place) bool {
 	return a.order < b.order
 }
 
-func (q *queue) empty() bool { return q.present.len() == 0 && len(q.byID) == 0 }
+func (q *queue) empty() bool { return q.present.Len() == 0 && len(q.byID) == 0 }
+
+// first returns the waiter that is served next, or nil.
+func (q *queue) first() *waiter {
+	if p, ok := q.present.Min(); ok {
+		return p.waiter
+	}
+	return nil
+}
 
 // join gives w the place, which is new, was kept, or is being returned to.
 func (q *queue) join(p *place, w *waiter) {
@@ -77,39 +89,30 @@ func (q *queue) join(p *place, w *waiter) {
 	if !p.id.IsZero() {
 		q.byID[p.id] = p
 	}
-	if p.at < 0 {
-		q.present.push(p)
-	}
+	q.present.ReplaceOrInsert(p)
 }
 
 // leave takes the place out of the line. If kept it can be taken up again.
 func (q *queue) leave(p *place, kept bool) {
-	if p.at >= 0 {
-		q.present.remove(p.at)
-	}
+	q.present.Delete(p)
 	p.waiter = nil
 	if !kept {
 		delete(q.byID, p.id)
 	}
 }
 
-// line lists the present places in the order in which they would be served.
-func (q *queue) line() []leasehold.Place {
-	sorted := slices.Clone(q.present.items)
-	slices.SortFunc(sorted, func(a, b *place) int {
-		if ahead(a, b) {
-			return -1
-		}
-		return 1
-	})
-	line := make([]leasehold.Place, len(sorted))
-	for i, p := range sorted {
-		line[i] = leasehold.Place{
-			Holder:   p.holder,
-			Priority: p.priority,
-			Since:    p.waiter.arrived.WallTime(),
-			Position: i + 1,
-		}
+// after lists up to a bite of the present places behind p, in the order in which
+// they would be served; nil is before the first.
+func (q *queue) after(p *place) []*place {
+	var places []*place
+	each := func(next *place) bool {
+		places = append(places, next)
+		return len(places) < bite
 	}
-	return line
+	if p == nil {
+		q.present.Ascend(each)
+	} else {
+		q.present.AscendGreaterOrEqual(&place{priority: p.priority, order: p.order + 1}, each)
+	}
+	return places
 }

@@ -16,25 +16,50 @@ func (e *Engine) Status(ctx context.Context, resource string) (leasehold.Status,
 	if err := leasehold.CheckResource(resource); err != nil {
 		return status, e.explain("status", "", err)
 	}
+	var last *place
+	var more bool
 	_, _, err := e.act(ctx, "status", func(now machine.Instant) machine.Outcome {
 		row := e.table.row(resource)
 		if row.State != leasehold.StateAvailable {
 			lease := row.Lease(now)
 			status.Lease = &lease
 		}
-		if q := e.queues[resource]; q != nil {
-			status.Waiters = q.line()
-		}
+		more = e.lineBite(resource, &status.Waiters, &last)
 		return machine.Outcome{Row: row}
 	})
 	if err != nil {
 		return leasehold.Status{Resource: resource}, err
+	}
+	for more {
+		e.mu.Lock()
+		more = e.lineBite(resource, &status.Waiters, &last)
+		e.mu.Unlock()
 	}
 	return status, nil
 }
 
 // listShare is how much of the processors all lists may take together.
 const listShare = 0.15
+
+// lineBite goes on with the line of waiters behind last, for one hold of the
+// lock, and reports whether there may be more.
+func (e *Engine) lineBite(resource string, line *[]leasehold.Place, last **place) (more bool) {
+	q := e.queues[resource]
+	if q == nil {
+		return false
+	}
+	places := q.after(*last)
+	for _, p := range places {
+		*line = append(*line, leasehold.Place{
+			Holder:   p.holder,
+			Priority: p.priority,
+			Since:    p.waiter.arrived.WallTime(),
+			Position: len(*line) + 1,
+		})
+		*last = p
+	}
+	return len(places) == bite
+}
 
 // List implements leasehold.Lister. It copies a bite at a time and never holds
 // the lock for a scan. Lists take turns, so that however many there are, others
@@ -44,15 +69,17 @@ func (e *Engine) List(ctx context.Context, r leasehold.ListRequest) (leasehold.L
 	if err != nil {
 		return leasehold.LeasePage{}, e.explain("list", "", err)
 	}
-	var seen *batch
+	var seen batches
 	for !l.done && err == nil {
+		var b *batch
 		err = e.lists.Do(ctx, func() (err error) {
-			seen, err = e.listBite(ctx, l)
+			b, err = e.listBite(ctx, l)
 			return err
 		})
+		seen.add(b)
 	}
 	if err == nil {
-		err = e.durable(ctx, seen)
+		err = seen.durable(ctx, e)
 	}
 	if err != nil && leasehold.ReasonOf(err) == "" {
 		err = unavailable(err) // it ended before its turn came

@@ -18,16 +18,14 @@ func (e *Engine) Do(ctx context.Context, resource string, decide func(seam.View)
 	if ctx.Err() != nil {
 		return e.explain("do", resource, unavailable(context.Cause(ctx)))
 	}
-	b, err := e.decide(resource, leasehold.NewID(), decide)
-	if err != nil {
-		return err
-	}
+	b, refusal := e.decide(resource, leasehold.NewID(), decide)
 	if err := e.durable(ctx, b); err != nil {
 		return e.explain("do", resource, err)
 	}
-	return nil
+	return refusal
 }
 
+// decide returns the batch that the answer must wait for, and the refusal.
 func (e *Engine) decide(resource string, id leasehold.ID, decide func(seam.View) (seam.Decision, error)) (*batch, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -37,7 +35,7 @@ func (e *Engine) decide(resource string, id leasehold.ID, decide func(seam.View)
 	now := e.now()
 	d, err := decide(seam.View{Row: e.table.row(resource), Now: now, Fresh: e.fresh(id)})
 	if err != nil {
-		return nil, err
+		return e.seen(resource), err
 	}
 	b := e.pending
 	if len(d.Extras) > 0 {
@@ -62,39 +60,54 @@ func (e *Engine) drop(now machine.Instant, resource string) {
 }
 
 // Look implements seam.Engine.
-func (e *Engine) Look(resources []string, show func(i int, v seam.View)) error {
+func (e *Engine) Look(ctx context.Context, resources []string, show func(i int, v seam.View)) error {
+	b, err := e.look(resources, show)
+	if err == nil {
+		err = e.durable(ctx, b)
+	}
+	return e.explain("look", "", err)
+}
+
+// look shows the rows and returns the batch that they depend on.
+func (e *Engine) look(resources []string, show func(i int, v seam.View)) (b *batch, _ error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.ready(); err != nil {
-		return e.explain("look", "", unavailable(err))
+		return nil, unavailable(err)
 	}
 	now := e.now()
 	for i, resource := range resources {
 		show(i, seam.View{Row: e.table.row(resource), Now: now})
+		b = newer(b, e.seen(resource))
 	}
-	return nil
+	return b, nil
 }
 
 // Names implements seam.Engine. It copies a bite at a time, as List does.
-func (e *Engine) Names(prefix string) ([]string, error) {
+func (e *Engine) Names(ctx context.Context, prefix string) ([]string, error) {
 	var names []string
+	var seen batches
 	for from, more := prefix, true; more; {
-		next, err := e.nameBite(prefix, from, &names)
+		next, b, err := e.nameBite(prefix, from, &names)
 		if err != nil {
-			return nil, err
+			return nil, e.explain("names", "", err)
 		}
+		seen.add(b)
 		from, more = next, next != ""
+	}
+	if err := seen.durable(ctx, e); err != nil {
+		return nil, e.explain("names", "", err)
 	}
 	return names, nil
 }
 
 // nameBite goes on from a name for one hold of the lock. It returns where to go
-// on after it, or nothing at the end.
-func (e *Engine) nameBite(prefix, from string, names *[]string) (next string, _ error) {
+// on after it, or nothing at the end, and the batch that what it saw depends on.
+func (e *Engine) nameBite(prefix, from string, names *[]string) (next string, _ *batch, _ error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.ready(); err != nil {
-		return "", e.explain("names", "", unavailable(err))
+		return "", nil, unavailable(err)
 	}
 	left := bite
 	e.table.named(from, func(ent *entry) bool {
@@ -109,7 +122,7 @@ func (e *Engine) nameBite(prefix, from string, names *[]string) (next string, _ 
 		*names = append(*names, name)
 		return true
 	})
-	return next, nil
+	return next, e.latest(), nil
 }
 
 // Query implements seam.Engine.

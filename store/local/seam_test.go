@@ -113,7 +113,7 @@ func TestLookShowsRowsAsTheyStand(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		acquire(t, e, "held", "a", time.Minute)
 		var states []leasehold.State
-		err := e.Look([]string{"free", "held"}, func(i int, v seam.View) {
+		err := e.Look(t.Context(), []string{"free", "held"}, func(i int, v seam.View) {
 			if i != len(states) {
 				t.Errorf("Look showed row %d after %d others", i, len(states))
 			}
@@ -132,11 +132,11 @@ func TestNamesTakesSeveralBites(t *testing.T) {
 			acquire(t, e, fmt.Sprintf("blob:a/c/%06d", i), "a", time.Minute)
 		}
 		acquire(t, e, "blob:a/d", "a", time.Minute)
-		names, err := e.Names("blob:a/c/")
+		names, err := e.Names(t.Context(), "blob:a/c/")
 		if err != nil || len(names) != n || !slices.IsSorted(names) || len(slices.Compact(names)) != n {
 			t.Errorf("Names = %d names, %v; want %d, sorted and distinct", len(names), err, n)
 		}
-		if names, err = e.Names("blob:b"); err != nil || len(names) != 0 {
+		if names, err = e.Names(t.Context(), "blob:b"); err != nil || len(names) != 0 {
 			t.Errorf("Names of a free prefix = %v, %v", names, err)
 		}
 	})
@@ -145,8 +145,8 @@ func TestNamesTakesSeveralBites(t *testing.T) {
 func TestTheSeamIsShutWithTheEngine(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		e.Close()
-		wantReason(t, "Look", e.Look([]string{"r"}, nil), leasehold.ReasonUnavailable)
-		_, err := e.Names("r")
+		wantReason(t, "Look", e.Look(t.Context(), []string{"r"}, nil), leasehold.ReasonUnavailable)
+		_, err := e.Names(t.Context(), "r")
 		wantReason(t, "Names", err, leasehold.ReasonUnavailable)
 	})
 }

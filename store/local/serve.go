@@ -19,7 +19,7 @@ func (e *Engine) enqueue(now machine.Instant, r leasehold.AcquireRequest) *waite
 	p := q.byID[r.ID]
 	if p == nil {
 		e.order++
-		p = &place{resource: r.Resource, id: r.ID, holder: r.Holder, priority: r.Priority, order: e.order, at: -1, began: now.Clock}
+		p = &place{resource: r.Resource, id: r.ID, holder: r.Holder, priority: r.Priority, order: e.order, began: now.Clock}
 	}
 	if p.holder != r.Holder {
 		return nil
@@ -39,8 +39,7 @@ func (e *Engine) serve(now machine.Instant, resource string) {
 	if q == nil {
 		return
 	}
-	for q.present.len() > 0 {
-		w := q.present.first().waiter
+	for w := q.first(); w != nil; w = q.first() {
 		w.id = freshID(w.req.ID)
 		out := e.tryAcquire(now, w.req, w.id)
 		if queues(out.Reason) {
@@ -102,8 +101,8 @@ func (e *Engine) supersede(now machine.Instant, old *waiter) {
 func (e *Engine) requeue(now machine.Instant, d delivery) {
 	w := d.to
 	if w.gone {
-		if d.err != nil {
-			e.send(w, d.answer)
+		if d.err != nil { // what it said of the holder may be void
+			e.send(w, answer{err: e.waitError(now, w, leasehold.ReasonOf(d.err), nil)})
 		}
 		return
 	}
@@ -122,8 +121,7 @@ func (e *Engine) requeue(now machine.Instant, d delivery) {
 // dismiss lets every waiter go because the engine closes.
 func (e *Engine) dismiss() {
 	for _, q := range e.queues {
-		for q.present.len() > 0 {
-			w := q.present.first().waiter
+		for w := q.first(); w != nil; w = q.first() {
 			q.leave(w.place, false)
 			w.gone = true
 			w.answer <- answer{err: unavailable(errClosed)}
@@ -134,7 +132,7 @@ func (e *Engine) dismiss() {
 
 func (e *Engine) waiting(resource string) int {
 	if q := e.queues[resource]; q != nil {
-		return q.present.len()
+		return q.present.Len()
 	}
 	return 0
 }

@@ -108,7 +108,8 @@ func (e *Engine) purge(ctx context.Context) (int, error) {
 	e.mu.Lock()
 	keep, retention := e.config.historyMaxRows, e.config.retention
 	e.mu.Unlock()
-	before := wallTime().Add(-retention)
+	reading, _ := readClocks()
+	before := time.Unix(0, reading.Wall).Add(-retention)
 	through, n, err := e.journal.PurgePoint(ctx, before, keep)
 	if err == nil && n > 0 && keep > 0 {
 		// The record of the purge needs a place too: or each sweep would drop a

@@ -14,10 +14,11 @@ func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 	if err := r.Validate(); err != nil {
 		return leasehold.Grant{}, e.explain("acquire", r.Resource, err)
 	}
+	began := time.Now()
 	r = own(r)
 	id := freshID(r.ID)
 	var w *waiter
-	out, now, err := e.act(ctx, "acquire", func(now machine.Instant) machine.Outcome {
+	d, err := e.decideNow(ctx, "acquire", func(now machine.Instant) machine.Outcome {
 		if !e.config.blocking {
 			return refuse(r.Resource, leasehold.ReasonBlockingDisabled)
 		}
@@ -31,10 +32,13 @@ func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 		}
 		return machine.Outcome{Row: out.Row} // not refused: it waits
 	})
-	if w != nil {
-		return e.await(ctx, w)
+	switch {
+	case err != nil:
+		return leasehold.Grant{}, e.explain("acquire", r.Resource, err)
+	case w != nil: // nothing is answered yet: a slow disk does not make it deaf
+		return e.await(ctx, w, began)
 	}
-	return e.granted(r, out, now, err)
+	return e.granted(r, d.out, d.now, e.settled(ctx, "acquire", d))
 }
 
 func refuse(resource string, reason leasehold.Reason) machine.Outcome {
@@ -48,11 +52,10 @@ func queues(r leasehold.Reason) bool {
 
 // await is the waiting itself: until the grant, the timeout, or the caller's
 // leave.
-func (e *Engine) await(ctx context.Context, w *waiter) (leasehold.Grant, error) {
+func (e *Engine) await(ctx context.Context, w *waiter, began time.Time) (leasehold.Grant, error) {
 	var timeout <-chan time.Time
 	if w.req.Timeout != leasehold.NoTimeout {
-		spent := time.Duration(e.clock.now().Clock - w.arrived.Clock)
-		timer := time.NewTimer(max(soon, w.req.Timeout-spent))
+		timer := time.NewTimer(max(soon, w.req.Timeout-time.Since(began)))
 		defer timer.Stop()
 		timeout = timer.C
 	}
@@ -64,8 +67,7 @@ func (e *Engine) await(ctx context.Context, w *waiter) (leasehold.Grant, error) 
 			return leasehold.Grant{}, e.cancelled(ctx, w)
 		case <-timeout:
 			if b, err := e.timedOut(w); err != nil {
-				_ = e.durable(ctx, b) // the failed record; the answer is the same either way
-				return leasehold.Grant{}, err
+				return leasehold.Grant{}, e.certain(ctx, b, err)
 			}
 			timeout = nil // a grant is on its way: it wins
 		}
@@ -95,11 +97,16 @@ func (e *Engine) cancelled(ctx context.Context, w *waiter) error {
 	default: // a grant that can be asked for again is on its way
 		return e.waitError(now, w, leasehold.ReasonUnknown, context.Cause(ctx))
 	}
-	return e.waitError(now, w, leasehold.ReasonCancelled, context.Cause(ctx))
+	err := e.waitError(now, w, leasehold.ReasonCancelled, context.Cause(ctx))
+	if e.seen(w.req.Resource) != nil { // who has left does not wait until it is durable
+		err.Current, err.RetryAfter = nil, 0
+	}
+	return err
 }
 
-// timedOut ends the wait unless a grant is on its way.
-func (e *Engine) timedOut(w *waiter) (*batch, error) {
+// timedOut ends the wait unless a grant is on its way. It returns the error and
+// the batch that it has seen, or that records it.
+func (e *Engine) timedOut(w *waiter) (*batch, *leasehold.Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if w.granted || w.place.waiter != w { // or somebody took the place
@@ -107,17 +114,38 @@ func (e *Engine) timedOut(w *waiter) (*batch, error) {
 		return nil, nil
 	}
 	err := e.giveUp(e.now(), w)
+	if e.down != nil {
+		return nil, err // it has seen nothing, and is recorded when the disk is back
+	}
 	return e.latest(), err
 }
 
+// certain returns the error of a wait that is over, when what it says of the
+// holder is durable. If that fails, or the engine closes, it says nothing.
+func (e *Engine) certain(ctx context.Context, b *batch, err *leasehold.Error) error {
+	if b == nil {
+		return err
+	}
+	select {
+	case <-b.done:
+		if b.err == nil {
+			return err
+		}
+	case <-ctx.Done():
+	case <-e.life.Done():
+	}
+	err.Current, err.RetryAfter = nil, 0
+	return err
+}
+
 // giveUp ends a wait whose time is up.
-func (e *Engine) giveUp(now machine.Instant, w *waiter) error {
+func (e *Engine) giveUp(now machine.Instant, w *waiter) *leasehold.Error {
 	w.gone = true
 	e.leave(now, w, "timeout")
 	return e.waitError(now, w, leasehold.ReasonTimeout, nil)
 }
 
-func (e *Engine) waitError(now machine.Instant, w *waiter, reason leasehold.Reason, cause error) error {
+func (e *Engine) waitError(now machine.Instant, w *waiter, reason leasehold.Reason, cause error) *leasehold.Error {
 	err := &leasehold.Error{
 		Reason: reason, Op: "acquire", Resource: w.req.Resource, Store: e.kind,
 		Waited: time.Duration(now.Clock - w.arrived.Clock), Cause: cause,

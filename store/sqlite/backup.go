@@ -21,7 +21,11 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 		return unavailable("backup", path, err)
 	}
 	err = publish(path, func(partial string) error {
-		return s.journal.read(ctx, &s.journal.scanners, func(conn *sqlite.Conn) error { return copyInto(conn, partial) })
+		err := s.journal.read(ctx, &s.journal.scanners, func(conn *sqlite.Conn) error { return copyInto(conn, partial) })
+		if err != nil {
+			return err
+		}
+		return explain(partial, forgetBoot(partial))
 	})
 	return unavailable("backup", path, err)
 }
@@ -30,6 +34,23 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 // an empty file.
 func copyInto(conn *sqlite.Conn, path string) error {
 	return sqlitex.ExecuteTransient(conn, "VACUUM INTO ?", &sqlitex.ExecOptions{Args: []any{path}})
+}
+
+// forgetBoot makes a copy one of no boot: where a backup is opened, and when,
+// says nothing about how long its leases were alive. If it fails, or the process
+// dies, the copy is thrown away, so it needs no journal; replace syncs it.
+func forgetBoot(path string) (err error) {
+	conn, err := connect(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	for _, sql := range []string{"PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", sqlForgetBoot} {
+		if err := run(conn, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // publish makes a new file at path, whole or not at all: write fills a file

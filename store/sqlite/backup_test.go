@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/seam"
 )
@@ -304,5 +306,70 @@ func TestRestoreCancelled(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Restore(ended context) left a file: %v", err)
+	}
+}
+
+// TestBackupCarriesNoBoot: a backup that is opened on the machine it was made on
+// is no older than one that is opened elsewhere. The same goes for a plain copy
+// of the file that is restored, and for a file of a program that knew no boots.
+func TestBackupCarriesNoBoot(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "leases.db")
+	s := newStore(t, path, nil)
+	mustAcquire(t, s, "r")
+	backup := filepath.Join(dir, "backup.db")
+	if err := s.Backup(t.Context(), backup); err != nil {
+		t.Fatalf("Backup() = %v", err)
+	}
+	if left, err := filepath.Glob(backup + "?*"); err != nil || len(left) > 0 {
+		t.Errorf("Backup() left %q, %v", left, err)
+	}
+	s.Close()
+	edit(t, path, "UPDATE lease_counters SET boot_id = 'this one'") // also where there is no boot clock
+	const boot = "SELECT boot_id, time_namespace, boot_clock, wall_clock FROM lease_counters"
+	none := []string{" |  |  | "}
+	if diff := cmp.Diff(none, query(t, backup, boot)); diff != "" {
+		t.Errorf("the backup's boot (-want +got):\n%s", diff)
+	}
+	restored := filepath.Join(dir, "restored.db")
+	if err := Restore(t.Context(), path, restored, nil); err != nil {
+		t.Fatalf("Restore() of a plain copy = %v", err)
+	}
+	if diff := cmp.Diff(none, query(t, restored, boot)); diff != "" {
+		t.Errorf("the boot of what was restored (-want +got):\n%s", diff)
+	}
+}
+
+// firstSchema takes a file back to the first version of the schema.
+func firstSchema(t *testing.T, path string) {
+	t.Helper()
+	edit(t, path, `
+		ALTER TABLE lease_counters DROP COLUMN boot_id;
+		ALTER TABLE lease_counters DROP COLUMN time_namespace;
+		ALTER TABLE lease_counters DROP COLUMN boot_clock;
+		ALTER TABLE lease_counters DROP COLUMN wall_clock;
+		DELETE FROM migrations WHERE version > 1;
+		PRAGMA user_version = 1;`)
+}
+
+// TestRestoreOfAnOldBackup: old files have tokens too, those that are restored
+// and those that are replaced.
+func TestRestoreOfAnOldBackup(t *testing.T) {
+	dir := t.TempDir()
+	backup, _ := backedUp(t, dir)
+	path := filepath.Join(dir, "old.db")
+	s := newStore(t, path, nil)
+	var last leasehold.Grant
+	for i := range 5 {
+		last = mustAcquire(t, s, fmt.Sprint("r", i))
+	}
+	s.Close()
+	firstSchema(t, backup)
+	firstSchema(t, path)
+	if err := Restore(t.Context(), backup, path, &RestoreOptions{Replace: true}); err != nil {
+		t.Fatalf("Restore() = %v", err)
+	}
+	if g := mustAcquire(t, newStore(t, path, nil), "new"); g.Token != last.Token+TokensSkipped+1 {
+		t.Errorf("token %d after the restore, want 2^32 beyond the %d of the file it replaced", g.Token, last.Token)
 	}
 }

@@ -19,6 +19,7 @@ const (
 	hammerSharers = 4 // who queue for what they share
 	hammerShared  = 2 // what they queue for
 	hammerToys    = 3 // who go through the seam
+	hammerBriefs  = 3 // who let their leases end by themselves
 	hammerTimeout = 20 * time.Second
 )
 
@@ -43,6 +44,9 @@ func hammer(path string) error {
 	}
 	for i := range hammerSharers {
 		go func() { failed <- sharer(ctx, s, fmt.Sprintf("sharer-%d", i)) }()
+	}
+	for i := range hammerBriefs {
+		go func() { failed <- brief(ctx, s, fmt.Sprintf("brief/%d", i)) }()
 	}
 	for i := range hammerToys {
 		go func() { failed <- toyKeeper(ctx, s, fmt.Sprintf("toy/%d", i)) }()
@@ -144,6 +148,24 @@ func sharer(ctx context.Context, s *Store, name string) error {
 		say("token %d", g.Token)
 		if _, err := s.Release(ctx, leasehold.ReleaseRequest{ID: g.ID}); err != nil {
 			return err
+		}
+	}
+}
+
+// brief acquires a resource for a second or two whenever it is free, and never
+// lets it go. It says when it asked and when it was answered.
+func brief(ctx context.Context, s *Store, resource string) error {
+	for {
+		ttl := time.Second + time.Duration(rand.IntN(1000))*time.Millisecond
+		asked := time.Now()
+		g, err := s.Acquire(ctx, leasehold.AcquireRequest{Resource: resource, Holder: "brief", TTL: ttl})
+		switch {
+		case err == nil:
+			say("brief %s %d %d %d %d", resource, g.Token, int64(ttl), asked.UnixNano(), time.Now().UnixNano())
+		case !errors.Is(err, leasehold.ErrHeld):
+			return err
+		default:
+			time.Sleep(5 * time.Millisecond) // a real process: nothing tells when a lease has ended
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,8 +36,8 @@ func TestCrash(t *testing.T) {
 			t.Fatalf("after crash %d of %d", round+1, crashes)
 		}
 	}
-	t.Logf("%d crashes; %d operations acknowledged, %d history records, last token %d; %d deaths with operations under way",
-		crashes, w.acks, w.lastSeq, w.lastToken, w.interrupted)
+	t.Logf("%d crashes; %d operations acknowledged, %d history records, last token %d; %d deaths with operations under way; of the brief leases %d were seen held, %d ended",
+		crashes, w.acks, w.lastSeq, w.lastToken, w.interrupted, w.lasted, w.passed)
 }
 
 // summary is what a worker was told about a lease.
@@ -65,12 +66,24 @@ type witness struct {
 	lastSeq     uint64
 	lastToken   uint64                      // of the history
 	last        map[string]leasehold.Record // by resource: its newest record
+
+	briefs map[string]briefly // by resource: the last of those that nobody lets go
+	passed int                // how many of them were seen to end, and not to
+	lasted int
+}
+
+// briefly is a lease that ends by itself: not before asked+ttl, nor after
+// answered+ttl.
+type briefly struct {
+	token           uint64
+	ttl             time.Duration
+	asked, answered time.Time
 }
 
 func newWitness() *witness {
 	return &witness{
 		acked: map[string]summary{}, begun: map[string]string{}, granted: map[uint64]string{},
-		last: map[string]leasehold.Record{},
+		last: map[string]leasehold.Record{}, briefs: map[string]briefly{},
 	}
 }
 
@@ -134,6 +147,12 @@ func (w *witness) hear(line string, floor uint64) error {
 		w.acks++
 		return w.grant(s.token, floor, "a shared resource")
 	}
+	var ttl, asked, answered int64
+	if n, _ := fmt.Sscanf(line, "brief %s %d %d %d %d", &resource, &s.token, &ttl, &asked, &answered); n == 5 {
+		w.acks++
+		return errors.Join(w.grant(s.token, floor, resource),
+			w.brief(resource, briefly{s.token, time.Duration(ttl), time.Unix(0, asked), time.Unix(0, answered)}))
+	}
 	if n, _ := fmt.Sscanf(line, "toy %s", &resource); n == 1 {
 		w.acks++
 		return nil
@@ -142,6 +161,16 @@ func (w *witness) hear(line string, floor uint64) error {
 		return nil
 	}
 	return fmt.Errorf("the child said %q", line)
+}
+
+// brief notes a lease that nobody lets go. The one before it must have ended.
+func (w *witness) brief(resource string, b briefly) error {
+	before, ok := w.briefs[resource]
+	w.briefs[resource] = b
+	if early := before.asked.Add(before.ttl).Sub(b.answered); ok && early > 0 {
+		return fmt.Errorf("%s was granted again %v before the end of token %d", resource, early, before.token)
+	}
+	return nil
 }
 
 func (w *witness) grant(token, floor uint64, what string) error {
@@ -172,6 +201,30 @@ func (w *witness) examine(t *testing.T, path string) {
 	w.checkAcked(t, s, leases)
 	w.checkOrphans(t, leases)
 	checkToys(t, s, leases)
+	w.checkBriefs(t, s)
+}
+
+// checkBriefs: no lease ends early, though processes die around it, and none
+// outlives its end by more than a second.
+func (w *witness) checkBriefs(t *testing.T, s *Store) {
+	t.Helper()
+	for resource, b := range w.briefs {
+		before := time.Now()
+		status, err := s.Status(t.Context(), resource)
+		switch {
+		case err != nil:
+			t.Errorf("Status(%q) = %v", resource, err)
+		case status.Lease.Token != b.token: // a grant that nobody heard of
+		case status.Locked() && before.After(b.answered.Add(b.ttl+time.Second)):
+			t.Errorf("%s: a lease of %v is held %v after it was granted", resource, b.ttl, before.Sub(b.answered))
+		case status.Locked():
+			w.lasted++
+		case time.Now().Before(b.asked.Add(b.ttl)):
+			t.Errorf("%s: a lease of %v has ended within %v", resource, b.ttl, time.Since(b.asked))
+		default:
+			w.passed++
+		}
+	}
 }
 
 func (w *witness) listAll(t *testing.T, s *Store) map[string]leasehold.Lease {
@@ -309,6 +362,9 @@ func (w *witness) checkOrphans(t *testing.T, leases map[string]leasehold.Lease) 
 	t.Helper()
 	for resource, l := range leases {
 		rec, ok := w.last[resource]
+		if strings.HasPrefix(resource, "brief/") { // acknowledged or not
+			rec.After = l.State // it may end by itself at any moment, also between two looks
+		}
 		if !ok || rec.After != l.State || rec.Token != l.Token || rec.Renewals != l.Renewals || rec.Holder != l.Holder {
 			t.Errorf("the row of %s is %+v, its newest record is %+v", resource, l, rec)
 		}

@@ -145,6 +145,12 @@ func anyCounters(t *rapid.T) local.Counters {
 		Clock:  machine.Time(rapid.Int64().Draw(t, "clock")),
 		Token:  rapid.Uint64Max(leasehold.MaxToken).Draw(t, "last token"),
 		Seq:    rapid.Uint64Max(math.MaxInt64).Draw(t, "seq"),
+		Reading: local.Reading{
+			BootID:        rapid.String().Draw(t, "boot id"),
+			TimeNamespace: rapid.String().Draw(t, "time namespace"),
+			Boot:          time.Duration(rapid.Int64().Draw(t, "boot clock")),
+			Wall:          rapid.Int64().Draw(t, "wall clock"),
+		},
 	}
 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/local"
@@ -44,6 +45,10 @@ func readCounters(conn *sqlite.Conn, c *local.Counters) (found bool, err error) 
 		c.Token = uint64(s.ColumnInt64(2))
 		c.Seq = uint64(s.ColumnInt64(3))
 		c.Purged = uint64(s.ColumnInt64(4))
+		c.Reading = local.Reading{
+			BootID: s.ColumnText(5), TimeNamespace: s.ColumnText(6),
+			Boot: time.Duration(s.ColumnInt64(7)), Wall: s.ColumnInt64(8),
+		}
 		return nil
 	}})
 	return found, err

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/store/local"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -28,11 +27,12 @@ type RestoreOptions struct {
 // and stays as it is. No store may have the path open.
 //
 // Leases stand as they stood at the time of the backup, with the time they then
-// had left. Tokens go on from 2^32 beyond the backup's, and beyond those of the
-// database that is replaced, if it can still be read: so no token given out
-// since is ever given out again. (One trap is left: who restores the same
-// backup a second time, over a file that cannot be read any more, repeats the
-// tokens given out since the first time.)
+// had left: a backup belongs to no boot, so no time has passed since. Tokens go
+// on from 2^32 beyond the backup's, and beyond those of the database that is
+// replaced, if it can still be read: so no token given out since is ever given
+// out again. (One trap is left: who restores the same backup a second time, over
+// a file that cannot be read any more, repeats the tokens given out since the
+// first time.)
 func Restore(ctx context.Context, backup, path string, opts *RestoreOptions) error {
 	if opts == nil {
 		opts = &RestoreOptions{}
@@ -69,11 +69,11 @@ func restoreLocked(ctx context.Context, backup, path string, opts RestoreOptions
 	if err := copyBackup(ctx, backup, fresh); err != nil {
 		return explain(backup, err)
 	}
-	var old local.Counters
+	var old int64
 	if exists {
 		old = retire(path)
 	}
-	if err := skipTokens(fresh, old.Token); err != nil {
+	if err := skipTokens(fresh, old); err != nil {
 		return explain(fresh, err)
 	}
 	// A log without its database is worth nothing, and next to another database
@@ -104,18 +104,17 @@ func replaceable(path string, opts RestoreOptions) (exists bool, err error) {
 	return true, nil
 }
 
-// retire reads the counters of the database that is about to be replaced, as
-// far as it can be read. Opening and closing it also brings its log home, so
+// retire reads the last token of the database that is about to be replaced, or
+// zero if it cannot be read. Opening and closing it also brings its log home, so
 // that the file is complete by itself until the moment it is replaced.
-func retire(path string) local.Counters {
-	var c local.Counters
+func retire(path string) int64 {
 	conn, err := connect(path, sqlite.OpenReadWrite)
 	if err != nil {
-		return c
+		return 0
 	}
 	defer conn.Close()
-	_, _ = readCounters(conn, &c) // a damaged file has no say
-	return c
+	token, _ := number(conn, sqlLastToken) // a damaged file has no say
+	return token
 }
 
 // copyBackup checks the backup and copies it into an empty file. It reads
@@ -147,22 +146,30 @@ func copyBackup(ctx context.Context, backup, to string) (err error) {
 	return copyInto(conn, to)
 }
 
-// skipTokens moves the token counter on, beyond the old database's as well.
-func skipTokens(path string, old uint64) (err error) {
+// skipTokens moves the token counter on, beyond the old database's as well, and
+// makes sure that the copy is one of no boot, even if the backup was a plain copy
+// of a store's file.
+func skipTokens(path string, old int64) (err error) {
 	conn, err := connect(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	var c local.Counters
-	if _, err := readCounters(conn, &c); err != nil {
+	if err := migrate(conn, path, nil); err != nil { // of an older program, it has nothing to forget
 		return err
 	}
-	token := max(c.Token, old) + TokensSkipped
+	token, err := number(conn, sqlLastToken)
+	if err != nil {
+		return err
+	}
+	token = max(token, old) + TokensSkipped
 	if token >= leasehold.MaxToken {
 		return fmt.Errorf("the token counter would pass its end at 2^53")
 	}
-	if err := sqlitex.ExecuteTransient(conn, sqlSkipTokens, &sqlitex.ExecOptions{Args: []any{int64(token)}}); err != nil {
+	if err := sqlitex.ExecuteTransient(conn, sqlSkipTokens, &sqlitex.ExecOptions{Args: []any{token}}); err != nil {
+		return err
+	}
+	if err := run(conn, sqlForgetBoot); err != nil {
 		return err
 	}
 	return run(conn, "PRAGMA journal_mode = WAL")

@@ -44,6 +44,10 @@ var (
 	sqlPutMigration string
 	//go:embed sql/skip_tokens.sql
 	sqlSkipTokens string
+	//go:embed sql/last_token.sql
+	sqlLastToken string
+	//go:embed sql/forget_boot.sql
+	sqlForgetBoot string
 )
 
 // run executes one statement that has neither arguments nor results of

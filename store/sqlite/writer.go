@@ -181,6 +181,10 @@ func (w *writer) writeCounters(b *local.Batch) error {
 	s.BindInt64(3, int64(b.Token))
 	s.BindInt64(4, int64(b.Seq))
 	s.BindInt64(5, int64(b.Purged))
+	s.BindText(6, b.Reading.BootID)
+	s.BindText(7, b.Reading.TimeNamespace)
+	s.BindInt64(8, int64(b.Reading.Boot))
+	s.BindInt64(9, b.Reading.Wall)
 	return perform(s)
 }
 

@@ -5,6 +5,7 @@ package blobtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,12 +34,14 @@ var searches = func() []search {
 	return all
 }()
 
-// among is what the search finds.
+// among is what the search finds: of the tags, those that it names.
 func (s search) among(blobs map[string]tags) string {
 	var names []string
 	for name, t := range blobs {
 		if s.found(t) {
-			names = append(names, found(name, t))
+			named := maps.Clone(t)
+			maps.DeleteFunc(named, func(tag, _ string) bool { return !strings.Contains(s.where, `"`+tag+`"`) })
+			names = append(names, found(name, named))
 		}
 	}
 	return joined(names)

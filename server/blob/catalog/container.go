@@ -96,23 +96,16 @@ func (c *Catalog) Container(ctx context.Context, ref Ref, a Access) (*Container,
 	return &shown, nil
 }
 
-// read lets a reader pass, or not, and shows the lease. Only who shows an id
-// has to ask the engine, and to wait for what it answers to be durable.
+// read lets a reader pass, or not, and shows the lease.
 func (c *Catalog) read(ctx context.Context, ref Ref, a Access, t Ticks, view *LeaseView) error {
-	pass := func(v seam.View) error {
-		*view = viewOf(v)
-		if _, err := a.guard(v, ref, machine.Read); err != nil {
-			return err
-		}
-		return a.If.judge(t)
-	}
-	if !a.Lease.IsZero() {
-		return c.engine.Do(ctx, ref.Resource(), func(v seam.View) (seam.Decision, error) {
-			return seam.Decision{}, pass(v)
-		})
-	}
 	var refusal error
-	if err := c.engine.Look([]string{ref.Resource()}, func(_ int, v seam.View) { refusal = pass(v) }); err != nil {
+	err := c.engine.Look(ctx, []string{ref.Resource()}, func(_ int, v seam.View) {
+		*view = viewOf(v)
+		if _, refusal = a.guard(v, ref, machine.Read); refusal == nil {
+			refusal = a.If.judge(t)
+		}
+	})
+	if err != nil {
 		return err
 	}
 	return refusal
@@ -243,7 +236,7 @@ const emptyBite = 2000
 // empty deletes what was in a container, and at last its row. Leases go first:
 // while the row is there, this begins again after a crash.
 func (c *Catalog) empty(ctx context.Context, ref Ref, id int64) error {
-	leased, err := c.engine.Names(ref.Resource() + "/")
+	leased, err := c.engine.Names(ctx, ref.Resource() + "/")
 	if err != nil {
 		return err
 	}

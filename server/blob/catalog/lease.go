@@ -192,8 +192,8 @@ func viewOf(v seam.View) LeaseView {
 }
 
 // look shows the lease of a blob or container.
-func (c *Catalog) look(ref Ref) (LeaseView, error) {
+func (c *Catalog) look(ctx context.Context, ref Ref) (LeaseView, error) {
 	var view LeaseView
-	err := c.engine.Look([]string{ref.Resource()}, func(_ int, v seam.View) { view = viewOf(v) })
+	err := c.engine.Look(ctx, []string{ref.Resource()}, func(_ int, v seam.View) { view = viewOf(v) })
 	return view, err
 }

@@ -48,7 +48,7 @@ func (c *Catalog) Lineage(ctx context.Context, ref Ref) (Lineage, error) {
 			}
 		}
 		if l.Base != nil {
-			l.Base.Lease, err = c.look(ref)
+			l.Base.Lease, err = c.look(ctx, ref)
 		}
 		return err
 	})

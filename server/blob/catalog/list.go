@@ -52,7 +52,7 @@ func (c *Catalog) List(ctx context.Context, ref Ref, r ListRequest) (ListPage, e
 	if err := w.run(ctx, c, row.id); err != nil {
 		return ListPage{}, err
 	}
-	return w.page, c.showLeases(w.page.Entries)
+	return w.page, c.showLeases(ctx, w.page.Entries)
 }
 
 // pageSize is how many entries a page may have.
@@ -64,7 +64,7 @@ func pageSize(asked int) int {
 }
 
 // showLeases fills in the leases of the base blobs on a page.
-func (c *Catalog) showLeases(entries []ListEntry) error {
+func (c *Catalog) showLeases(ctx context.Context, entries []ListEntry) error {
 	var bases []*Item
 	var names []string
 	for _, e := range entries {
@@ -75,7 +75,7 @@ func (c *Catalog) showLeases(entries []ListEntry) error {
 	if len(bases) == 0 {
 		return nil
 	}
-	return c.engine.Look(names, func(i int, v seam.View) { bases[i].Lease = viewOf(v) })
+	return c.engine.Look(ctx, names, func(i int, v seam.View) { bases[i].Lease = viewOf(v) })
 }
 
 // after is the least string above all that begin with prefix. Above all strings

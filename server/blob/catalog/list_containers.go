@@ -33,7 +33,7 @@ func (c *Catalog) ListContainers(ctx context.Context, account, prefix, marker st
 	if err != nil && !errors.Is(err, errEnough) {
 		return ContainerPage{}, err
 	}
-	return w.page, c.showContainerLeases(w.page.Containers)
+	return w.page, c.showContainerLeases(ctx, w.page.Containers)
 }
 
 const containersSQL = `SELECT id, name, ticks, details FROM blob_containers
@@ -68,7 +68,7 @@ func (w *containerWalk) row(r seam.Columns) error {
 	return nil
 }
 
-func (c *Catalog) showContainerLeases(found []*Container) error {
+func (c *Catalog) showContainerLeases(ctx context.Context, found []*Container) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -76,5 +76,5 @@ func (c *Catalog) showContainerLeases(found []*Container) error {
 	for i, k := range found {
 		names[i] = k.Resource()
 	}
-	return c.engine.Look(names, func(i int, v seam.View) { found[i].Lease = viewOf(v) })
+	return c.engine.Look(ctx, names, func(i int, v seam.View) { found[i].Lease = viewOf(v) })
 }

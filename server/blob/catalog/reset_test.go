@@ -43,7 +43,7 @@ func TestReset(t *testing.T) {
 	if got, err := h.ServiceProperties(t.Context(), "acct"); err != nil || got != nil {
 		t.Errorf("ServiceProperties = %s, %v, want none", got, err)
 	}
-	if names, err := h.store.Names("blob:"); err != nil || len(names) != 0 {
+	if names, err := h.store.Names(t.Context(), "blob:"); err != nil || len(names) != 0 {
 		t.Errorf("leases after Reset: %v, %v", names, err)
 	}
 	h.wantFiles(0)

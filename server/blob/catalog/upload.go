@@ -92,7 +92,7 @@ func (c *Catalog) Receive(ctx context.Context, ref Ref, a Access, body io.Reader
 func (c *Catalog) foresee(ctx context.Context, ref Ref, a Access) error {
 	return c.join(ctx, ref, func(e *edit) error {
 		var refusal error
-		err := c.engine.Look([]string{ref.base().Resource()}, func(_ int, v seam.View) {
+		err := c.engine.Look(ctx, []string{ref.base().Resource()}, func(_ int, v seam.View) {
 			_, refusal = a.guard(v, ref, machine.Write)
 		})
 		if err != nil || refusal != nil {

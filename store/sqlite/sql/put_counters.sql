@@ -1,1 +1,3 @@
-UPDATE lease_counters SET batch = ?, clock = ?, token = ?, seq = ?, purged = ? WHERE one = 1
+UPDATE lease_counters
+SET batch = ?, clock = ?, token = ?, seq = ?, purged = ?, boot_id = ?, time_namespace = ?, boot_clock = ?, wall_clock = ?
+WHERE one = 1

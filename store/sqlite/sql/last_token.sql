@@ -1,0 +1,1 @@
+SELECT token FROM lease_counters WHERE one = 1
