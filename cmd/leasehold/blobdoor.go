@@ -14,6 +14,7 @@ import (
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/blob/sign"
 	"github.com/spf13/cobra"
+	"golang.org/x/net/netutil"
 )
 
 const (
@@ -120,7 +121,8 @@ func (f serveFlags) blobHosts() []string {
 func (h *house) addBlobs(f serveFlags, p porch, l net.Listener, url string) {
 	h.doors = append(h.doors, &door{
 		name: "Blob API", key: "azure_blob", url: url, note: connectionString(h.rooms.accounts[0], url),
-		listener: limitConnections(l, f.connections), server: newQuickServer(h.rooms.blobs.Handler(), p.tls.Clone(), h.log),
+		listener: netutil.LimitListener(l, f.connections),
+		server:   newServer(h.rooms.blobs.Handler(), p.tls.Clone(), f.timeouts, h.log),
 	})
 }
 
