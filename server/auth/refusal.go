@@ -38,6 +38,8 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	header.Set("Content-Type", wire.ProblemType)
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("X-Request-Id", p.RequestID)
 	if no.challenge != "" {
 		header.Set("WWW-Authenticate", no.challenge)
@@ -45,8 +47,13 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	if no.err.RetryAfter > 0 {
 		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(no.err.RetryAfter), 10))
 	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // a problem holds nothing that cannot be written
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the caller may have gone: nobody is left to tell
+	_, _ = w.Write(body) // the caller may have gone: nobody is left to tell
 	if g.logged.Allow() {
 		g.log.Warn("request refused", "code", p.Code, "why", hideSecrets(p.Detail),
 			"method", clip(r.Method), "remote", r.RemoteAddr, "request_id", hideSecrets(p.RequestID))

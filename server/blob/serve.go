@@ -105,11 +105,23 @@ func (c *call) readSnapshot() error {
 // net/http adds.
 func (s *Server) setHeaders(c *call) {
 	c.header()["Server"] = s.name
+	if c.dialect.open {
+		c.setSandbox()
+	}
 	c.set("X-Ms-Request-Id", c.id)
 	c.set("X-Ms-Version", version(c.r))
 	if id := first(c.r.Header, "X-Ms-Client-Request-Id"); id != "" && len(id) <= 1024 && printable(id) {
 		c.set("X-Ms-Client-Request-Id", id)
 	}
+}
+
+// setSandbox keeps what users have uploaded from being a page of the API's
+// origin, or of anybody's frame.
+func (c *call) setSandbox() {
+	c.set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	c.set("X-Content-Type-Options", "nosniff")
+	c.set("X-Frame-Options", "DENY")
+	c.set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
 // version returns the version of the protocol that the client speaks.
