@@ -24,6 +24,7 @@ type inProcess struct {
 	secure  bool
 	json    string // addresses
 	blob    string
+	told    map[string]string // what it printed
 	trusted *x509.CertPool
 }
 
@@ -51,13 +52,12 @@ func startInProcess(t *testing.T, f serveFlags, secure bool) *inProcess {
 			t.Errorf("serve = %v", err)
 		}
 	})
-	var told map[string]string
-	if err := json.NewDecoder(out).Decode(&told); err != nil {
+	if err := json.NewDecoder(out).Decode(&s.told); err != nil {
 		t.Fatalf("the server does not say where it is: %v", err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
-	_, s.json, _ = strings.Cut(told["json_api"], "://")
-	_, s.blob, _ = strings.Cut(told["azure_blob"], "://")
+	_, s.json, _ = strings.Cut(s.told["json_api"], "://")
+	_, s.blob, _ = strings.Cut(s.told["azure_blob"], "://")
 	return s
 }
 

@@ -97,7 +97,7 @@ func (r *rooms) openData(ctx context.Context, f serveFlags, reach string, log *s
 		return err
 	}
 	r.blobs = blob.New(rows, &blob.Options{
-		Accounts: r.accounts, Hosts: f.blobHosts(), StallTimeout: f.timeouts.stall, Logger: log, Version: readBuildInfo().Version,
+		Accounts: r.accounts, Hosts: f.blobHosts(r.accounts), Closed: f.blobClosed(), StallTimeout: f.timeouts.stall, Logger: log, Version: readBuildInfo().Version,
 	})
 	return nil
 }

@@ -33,6 +33,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, d *dialect) {
 
 // run finds out what is asked, by whom, and lets the handler answer.
 func (s *Server) run(c *call) error {
+	if s.closed != "" && !c.dialect.open {
+		return fault.New(fault.AuthorizationFailure).With("%s", s.closed)
+	}
 	if err := s.locate(c); err != nil {
 		return err
 	}

@@ -44,6 +44,10 @@ type Options struct {
 	// everybody knows the key. Default: any name.
 	Hosts []string
 
+	// Closed, unless it is empty, is why Azure's face serves no account: every
+	// request there is refused with this text. The dialect is served all the same.
+	Closed string
+
 	// Logger hears of requests (Debug) and of failures (Error). Default: nobody
 	// does.
 	Logger *slog.Logger
@@ -66,6 +70,7 @@ type Server struct {
 	routes   routes
 	settings sync.Mutex // held by whoever changes service properties
 
+	closed       string // why Azure's face serves nobody
 	stallTimeout time.Duration
 }
 
@@ -77,6 +82,7 @@ func New(c *catalog.Catalog, o *Options) *Server {
 	}
 	s := &Server{
 		catalog: c, log: o.Logger, name: []string{"Leasehold"}, routes: newRoutes(operations()),
+		closed:       o.Closed,
 		stallTimeout: cmp.Or(o.StallTimeout, stallTimeout),
 	}
 	if s.log == nil {
