@@ -59,10 +59,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		_ = c.rc.SetReadDeadline(c.began.Add(s.o.BodyTimeout))
 	}
-	if r.ProtoMajor > 1 {
-		// HTTP/2 counts a server's WriteTimeout from the request, which may wait.
-		_ = c.rc.SetWriteDeadline(time.Time{})
-	}
+	c.unhurry()
 	c.respond(c.run(allow))
 }
 
@@ -165,10 +162,21 @@ func (c *call) write(status int, media string, body []byte) error {
 
 // flush passes on what was written. A writer that cannot is not at fault.
 func (c *call) flush() error {
-	if err := c.rc.Flush(); !errors.Is(err, http.ErrNotSupported) {
+	err := c.rc.Flush()
+	c.unhurry()
+	if !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	return nil
+}
+
+// unhurry lifts the write deadline where it would end a request that waits:
+// HTTP/2 resets a stream at its deadline, whether or not anybody writes, and
+// counts a server's WriteTimeout from the request on.
+func (c *call) unhurry() {
+	if c.r.ProtoMajor > 1 {
+		_ = c.rc.SetWriteDeadline(time.Time{})
+	}
 }
 
 // finish catches a panic, counts and logs.
