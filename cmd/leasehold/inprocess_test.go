@@ -1,7 +1,8 @@
+//go:build unix
+
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -39,15 +40,13 @@ func startInProcess(t *testing.T, f serveFlags, secure bool) *inProcess {
 	}
 	out, in := io.Pipe()
 	a := &app{in: strings.NewReader(""), out: in, err: t.Output(), json: true}
-	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		err := a.serve(ctx, f)
+		err := a.serve(t.Context(), f) // so that all servers of a test shut down at once
 		in.CloseWithError(err)
 		done <- err
 	}()
 	t.Cleanup(func() {
-		stop()
 		if err := <-done; err != nil {
 			t.Errorf("serve = %v", err)
 		}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -165,4 +167,3 @@ func downloadSlowly(t *testing.T, s *inProcess, long time.Duration) {
 		t.Errorf("a download of %v brought %d bytes, %v; want all %d", long, total, err, size)
 	}
 }
-

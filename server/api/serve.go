@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -50,7 +49,7 @@ type call struct {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := &call{
 		s: s, w: w, r: r, rc: http.NewResponseController(w),
-		caller: auth.From(r.Context()), id: requestID(r), began: time.Now(),
+		caller: auth.From(r.Context()), id: auth.RequestID(r), began: time.Now(),
 	}
 	var allow []string
 	c.endpoint, c.rest, allow = s.router.find(r.Method, r.URL.EscapedPath())
@@ -221,19 +220,3 @@ func (c *call) route() string {
 	}
 	return c.endpoint.label()
 }
-
-// requestID takes the client's name for the request, if it is a modest one.
-func requestID(r *http.Request) string {
-	id := r.Header.Get("X-Request-Id")
-	if id == "" || len(id) > 128 {
-		return newRequestID()
-	}
-	for i := range len(id) {
-		if id[i] < ' ' || id[i] > '~' {
-			return newRequestID()
-		}
-	}
-	return id
-}
-
-func newRequestID() string { return fmt.Sprintf("%016x", rand.Uint64()) }

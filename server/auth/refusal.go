@@ -33,7 +33,7 @@ func forbidden(field, format string, args ...any) *refusal {
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	p := wire.FromError(no.err)
 	p.Detail = no.detail
-	p.RequestID = requestID(r)
+	p.RequestID = RequestID(r)
 	header := w.Header()
 	header.Set("Content-Type", wire.ProblemType)
 	header.Set("Cache-Control", "no-store")
@@ -63,8 +63,9 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 // wholeSeconds rounds up: who comes back too early is refused again.
 func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// requestID is the caller's own, if it is fit to be repeated, or a new one.
-func requestID(r *http.Request) string {
+// RequestID names a request: as the caller does in X-Request-Id, if that is
+// printable and at most 128 bytes, or with a new name.
+func RequestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	strange := func(c rune) bool { return c < ' ' || c > '~' }
 	if id == "" || len(id) > 128 || strings.ContainsFunc(id, strange) {
