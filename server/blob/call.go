@@ -43,6 +43,9 @@ func (c *call) set(name, value string) { c.header()[name] = []string{value} }
 var (
 	zeroLength = []string{"0"}
 	noSniffing = []string{"nosniff"}
+	noFrames   = []string{"DENY"}
+	ownOrigin  = []string{"same-origin"}
+	sandboxed  = []string{"sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"}
 )
 
 // answer sends an answer without a body.

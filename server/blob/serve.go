@@ -121,10 +121,11 @@ func (s *Server) setHeaders(c *call) {
 // setSandbox keeps what users have uploaded from being a page of the API's
 // origin, or of anybody's frame.
 func (c *call) setSandbox() {
-	c.set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-	c.set("X-Content-Type-Options", "nosniff")
-	c.set("X-Frame-Options", "DENY")
-	c.set("Cross-Origin-Resource-Policy", "same-origin")
+	h := c.header()
+	h["Content-Security-Policy"] = sandboxed
+	h["X-Content-Type-Options"] = noSniffing
+	h["X-Frame-Options"] = noFrames
+	h["Cross-Origin-Resource-Policy"] = ownOrigin
 }
 
 // version returns the version of the protocol that the client speaks.
