@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,8 +30,6 @@ func main() {
 	flag.StringVar(&b.only, "only", "", "leave out the workloads whose names do not have this in them")
 	strict := flag.Bool("strict", false, "exit with status 1 if a target is missed")
 	flag.Parse()
-	// Collecting garbage costs the client more than memory does here.
-	debug.SetGCPercent(800)
 	signal.Ignore(syscall.SIGPIPE) // whoever reads the table may leave, the servers must not stay
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

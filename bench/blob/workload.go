@@ -25,7 +25,7 @@ type workload struct {
 
 var workloads = []workload{
 	{"acquire+release pairs/s, 1 worker", 1, 0, leasePairs},
-	{"acquire+release pairs/s, 32 workers", 32, 10, leasePairs},
+	{"acquire+release pairs/s, 32 workers", 32, 8, leasePairs},
 	{"puts of 1 KiB/s, 1 worker", 1, 0, puts},
 	{"puts of 1 KiB/s, 32 workers", 32, 5, puts},
 	{"gets of 1 KiB/s, 1 worker", 1, 0, gets},

@@ -2,18 +2,21 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/blob/sign"
 	"github.com/spf13/cobra"
+	"golang.org/x/net/netutil"
 )
 
 const (
@@ -31,7 +34,7 @@ type blobFlags struct {
 func (f *blobFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "blob-listen", "", "address of the Azure Blob door, or off (default "+defaultBlobListen+", or a free port if --listen has port 0)")
-	flags.StringVar(&f.accounts, "blob-accounts", "", "file of storage accounts, one a line: name:key or name:key:key (default: the development account)")
+	flags.StringVar(&f.accounts, "blob-accounts", "", "file of storage accounts, one a line: name:key or name:key:key (default: the development account, or none with --token-file)")
 	flags.DurationVar(&f.snapshotTTL, "blob-snapshot-ttl", 0, "how long a new snapshot of a blob stays (default for ever)")
 }
 
@@ -102,11 +105,22 @@ func (f blobFlags) readAccounts() ([]sign.Account, error) {
 	return accounts, nil
 }
 
-// blobHosts are the names that the door answers to while it has the account
+// blobClosed is why Azure's listener serves no account, or "". A server with
+// tokens lets nobody in by a key that everybody knows, unless that account is
+// asked for by name.
+func (f serveFlags) blobClosed() string {
+	if f.tokenFile == "" || f.blob.accounts != "" {
+		return ""
+	}
+	return "This server has tokens and was started without storage accounts. --blob-accounts FILE names them, the development account too if it is wanted."
+}
+
+// blobHosts are the names that the listener answers to while it has the account
 // whose key everybody knows: a web page could sign with it. Nobody knows the keys
-// of other accounts.
-func (f serveFlags) blobHosts() []string {
-	if f.blob.accounts != "" || f.insecure {
+// of other accounts, and an insecure listener is reached by any name.
+func (f serveFlags) blobHosts(accounts []sign.Account) []string {
+	beyond := auth.CheckBind(f.blob.listen, false, false, false) != nil
+	if !slices.ContainsFunc(accounts, isPublished) || f.insecure && beyond {
 		return nil
 	}
 	hosts := []string{"localhost", "127.0.0.1", "::1", "host.docker.internal"}
@@ -116,20 +130,32 @@ func (f serveFlags) blobHosts() []string {
 	return append(hosts, f.hosts...)
 }
 
+// isPublished reports whether everybody knows a key of the account.
+func isPublished(a sign.Account) bool {
+	published := sign.Development().Keys[0]
+	return slices.ContainsFunc(a.Keys, func(key []byte) bool { return bytes.Equal(key, published) })
+}
+
 // addBlobs builds the Azure Blob door.
 func (h *house) addBlobs(f serveFlags, p porch, l net.Listener, url string) {
-	h.doors = append(h.doors, &door{
+	d := &door{
 		name: "Blob API", key: "azure_blob", url: url, note: connectionString(h.rooms.accounts[0], url),
-		listener: limitConnections(l, f.connections), server: newQuickServer(h.rooms.blobs.Handler(), p.tls.Clone(), h.log),
-	})
+		listener: netutil.LimitListener(l, f.connections),
+		server:   newServer(h.rooms.blobs.Handler(), p.tls.Clone(), f.timeouts, h.log),
+	}
+	if why := f.blobClosed(); why != "" {
+		d.note = ""
+		h.log.Warn("the Blob API serves no account", "why", why)
+	}
+	h.doors = append(h.doors, d)
 }
 
 // connectionString is what SDKs and tools are pointed here with. Only the key
 // that everybody knows is printed.
 func connectionString(a sign.Account, url string) string {
 	key := "<key>"
-	if dev := sign.Development(); a.Name == dev.Name && string(a.Keys[0]) == string(dev.Keys[0]) {
-		key = base64.StdEncoding.EncodeToString(a.Keys[0])
+	if isPublished(a) {
+		key = base64.StdEncoding.EncodeToString(sign.Development().Keys[0])
 	}
 	scheme, _, _ := strings.Cut(url, ":")
 	return fmt.Sprintf("DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;BlobEndpoint=%s/%s;", scheme, a.Name, key, url, a.Name)

@@ -30,6 +30,10 @@ func TestBinaryRefusesWebPages(t *testing.T) {
 		{"a setting", "PUT", "/v1/config/default_ttl_seconds", `{"value":1}`, []string{"Origin", "https://evil.example"}, 403},
 		{"reading", "GET", "/v1/leases", "", []string{"Origin", "https://evil.example"}, 403},
 		{"reading without CORS", "GET", "/v1/leases", "", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, 403},
+		{"an iframe that makes a backup", "GET", "/v1/backup", "", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
+		{"an embedded blob", "GET", "/blob/devstoreaccount1/box/b", "", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "embed"}, 403},
+		{"the page in a frame", "GET", "/docs", "", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "frame"}, 403},
+		{"a script that opens a window", "GET", "/v1/backup", "", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403},
 		{"asking first", "OPTIONS", "/v1/leases/break", "", []string{"Origin", "https://evil.example", "Access-Control-Request-Method", "POST"}, 403},
 		{"a rebound name", "GET", "/v1/leases", "", []string{"Host", "evil.example"}, 403},
 		{"a rebound name with the port", "POST", "/v1/leases/break", breakIt, []string{"Host", "evil.example:8105", "Origin", "http://evil.example:8105"}, 403},
@@ -51,6 +55,58 @@ func TestBinaryRefusesWebPages(t *testing.T) {
 	for _, headers := range [][]string{{"Origin", s.url}, {"Host", "localhost:8105"}, {"Host", "[::1]"}, nil} {
 		if a, err := s.do(t.Context(), http.MethodGet, "/v1/leases", "", headers...); err != nil || a.status != http.StatusOK {
 			t.Errorf("with %q = %d %s, %v, want 200", headers, a.status, a.body, err)
+		}
+	}
+}
+
+// What users have uploaded is no page of the API's origin, whatever it is and
+// however its request ends, and no page may show or read any answer.
+func TestBinaryUploadsAreNoPages(t *testing.T) {
+	t.Parallel()
+	s := serveBinary(t)
+	const box, page = "/blob/devstoreaccount1/box", "/blob/devstoreaccount1/box/page.html"
+	for _, tt := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+	}{
+		{"PUT", box + "?restype=container", "", nil, 201},
+		{"PUT", page, "<script>fetch('/v1/leases')</script>", []string{"x-ms-blob-type", "BlockBlob", "x-ms-blob-content-type", "text/html"}, 201},
+		{"GET", page, "", nil, 200},
+		{"GET", page, "", []string{"Range", "bytes=0-3"}, 206},
+		{"HEAD", page, "", nil, 200},
+		{"GET", box + "?restype=container&comp=list", "", nil, 200},
+		{"GET", box + "/missing", "", nil, 404},
+		{"DELETE", page, "", nil, 202},
+	} {
+		a, err := s.do(t.Context(), tt.method, tt.path, tt.body, tt.headers...)
+		if err != nil || a.status != tt.status {
+			t.Fatalf("%s %s = %d %s, %v, want %d", tt.method, tt.path, a.status, a.body, err, tt.status)
+		}
+		if policy := a.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "sandbox;") || strings.Contains(policy, "allow-") {
+			t.Errorf("%s %s has the policy %q, want a sandbox", tt.method, tt.path, policy)
+		}
+		wantNoPage(t, tt.method+" "+tt.path, a)
+	}
+	for _, path := range []string{"/docs", "/v1/leases", "/nowhere", "/healthz"} {
+		wantNoPage(t, path, s.send(http.MethodGet, path, ""))
+	}
+	a, err := s.do(t.Context(), http.MethodGet, "/v1/leases", "", "Host", "evil.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNoPage(t, "a refusal", a)
+}
+
+// wantNoPage checks that no browser shows the answer in a frame, guesses its type
+// or lets another site have it.
+func wantNoPage(t *testing.T, what string, a answer) {
+	t.Helper()
+	for name, value := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin",
+	} {
+		if got := a.header.Values(name); len(got) != 1 || got[0] != value {
+			t.Errorf("%s has %s %q, want %s", what, name, got, value)
 		}
 	}
 }

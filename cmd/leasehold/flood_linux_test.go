@@ -79,8 +79,8 @@ func TestBinaryFlood(t *testing.T) {
 		if _, err := io.Copy(io.Discard, c); err != nil && !strings.Contains(err.Error(), "reset") {
 			t.Fatalf("a connection without a request is still open after %v: %v", time.Since(begin), err)
 		}
-		if took := time.Since(begin); i == silent+slow-1 && took < headerTimeout/2 {
-			t.Errorf("half a header was cut off after %v, want about %v", took, headerTimeout)
+		if took := time.Since(begin); i == silent+slow-1 && took < defaultTimeouts.header/2 {
+			t.Errorf("half a header was cut off after %v, want about %v", took, defaultTimeouts.header)
 		}
 	}
 	s.release(id)

@@ -96,7 +96,9 @@ func (r *rooms) openData(ctx context.Context, f serveFlags, reach string, log *s
 	if err != nil {
 		return err
 	}
-	r.blobs = blob.New(rows, &blob.Options{Accounts: r.accounts, Hosts: f.blobHosts(), Logger: log, Version: readBuildInfo().Version})
+	r.blobs = blob.New(rows, &blob.Options{
+		Accounts: r.accounts, Hosts: f.blobHosts(r.accounts), Closed: f.blobClosed(), StallTimeout: f.timeouts.stall, Logger: log, Version: readBuildInfo().Version,
+	})
 	return nil
 }
 

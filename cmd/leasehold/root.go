@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,6 +61,8 @@ func (a *app) root() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE:    a.noCommand,
 
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return refuseEmpty(cmd) },
+
 		SuggestionsMinimumDistance: 2,
 
 		SilenceErrors: true, // one place writes errors: fault.go
@@ -84,6 +87,28 @@ func (a *app) root() *cobra.Command {
 		root.AddCommand(command(a))
 	}
 	return root
+}
+
+// guards are the flags that keep somebody out, or name who is let in.
+var guards = []string{"token-file", "tls-cert", "tls-key", "client-ca", "blob-accounts", "blob-listen", "host"}
+
+// refuseEmpty refuses such a flag that is given without a value: it comes from a
+// variable that is not set, and must not mean that there is no guard.
+func refuseEmpty(cmd *cobra.Command) error {
+	for _, name := range guards {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		empty := f.Value.String() == ""
+		if list, ok := f.Value.(interface{ GetSlice() []string }); ok {
+			empty = slices.Contains(list.GetSlice(), "")
+		}
+		if empty {
+			return usagef("--%s is empty; give it a value, or leave it out", name)
+		}
+	}
+	return nil
 }
 
 // noCommand is what the bare program does.

@@ -50,11 +50,12 @@ type serveFlags struct {
 	tls                      auth.TLSOptions
 	insecure                 bool
 	connections, waiters     int
+	timeouts                 timeouts
 	logFormat, logLevel      string
 }
 
 func newServe(a *app) *cobra.Command {
-	var f serveFlags
+	f := serveFlags{timeouts: defaultTimeouts}
 	cmd := &cobra.Command{
 		Use: "serve", GroupID: groupOperate, Args: exactArgs(0),
 		Short: "Serve leases over HTTP", Long: serveHelp, Example: serveExample,

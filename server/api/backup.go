@@ -51,7 +51,6 @@ func (c *call) sendFile(path string) error {
 	h.Set("Content-Disposition", `attachment; filename="leasehold.db"`)
 	c.wrote = true
 	c.w.WriteHeader(http.StatusOK)
-	defer func() { _ = c.rc.SetWriteDeadline(time.Time{}) }()
 	_, err = io.Copy(patient{c}, file)
 	if err == nil {
 		err = c.flush()

@@ -67,7 +67,6 @@ func (s *Server) watch(c *call, watcher leasehold.Watcher, r leasehold.WatchRequ
 	ctx, cancel := s.untilDrained(c.r.Context())
 	defer cancel()
 	_ = c.rc.SetReadDeadline(time.Time{}) // as in wait
-	defer func() { _ = c.rc.SetWriteDeadline(time.Time{}) }()
 	f := &feed{c: c, ctx: ctx, turn: make(chan struct{}, 1)}
 	var beating sync.WaitGroup
 	beating.Go(func() { f.beat(cancel) })

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -50,7 +49,7 @@ type call struct {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := &call{
 		s: s, w: w, r: r, rc: http.NewResponseController(w),
-		caller: auth.From(r.Context()), id: requestID(r), began: time.Now(),
+		caller: auth.From(r.Context()), id: auth.RequestID(r), began: time.Now(),
 	}
 	var allow []string
 	c.endpoint, c.rest, allow = s.router.find(r.Method, r.URL.EscapedPath())
@@ -59,6 +58,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		_ = c.rc.SetReadDeadline(c.began.Add(s.o.BodyTimeout))
 	}
+	c.unhurry()
 	c.respond(c.run(allow))
 }
 
@@ -79,6 +79,7 @@ func (c *call) setHeaders(allow []string) {
 	h.Set("X-Request-Id", c.id)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
 	if len(allow) > 0 {
@@ -149,10 +150,8 @@ func (c *call) write(status int, media string, body []byte) error {
 	h := c.w.Header()
 	h.Set("Content-Type", media)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	// The deadline is lifted again: the connection may be kept, and others
-	// write to it.
+	// net/http lifts the deadline after the request.
 	_ = c.rc.SetWriteDeadline(time.Now().Add(c.s.o.WriteTimeout))
-	defer func() { _ = c.rc.SetWriteDeadline(time.Time{}) }()
 	c.w.WriteHeader(status)
 	if _, err := c.w.Write(body); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
 		return err
@@ -162,10 +161,21 @@ func (c *call) write(status int, media string, body []byte) error {
 
 // flush passes on what was written. A writer that cannot is not at fault.
 func (c *call) flush() error {
-	if err := c.rc.Flush(); !errors.Is(err, http.ErrNotSupported) {
+	err := c.rc.Flush()
+	c.unhurry()
+	if !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	return nil
+}
+
+// unhurry lifts the write deadline where it would end a request that waits:
+// HTTP/2 resets a stream at its deadline, whether or not anybody writes, and
+// counts a server's WriteTimeout from the request on.
+func (c *call) unhurry() {
+	if c.r.ProtoMajor > 1 {
+		_ = c.rc.SetWriteDeadline(time.Time{})
+	}
 }
 
 // finish catches a panic, counts and logs.
@@ -210,19 +220,3 @@ func (c *call) route() string {
 	}
 	return c.endpoint.label()
 }
-
-// requestID takes the client's name for the request, if it is a modest one.
-func requestID(r *http.Request) string {
-	id := r.Header.Get("X-Request-Id")
-	if id == "" || len(id) > 128 {
-		return newRequestID()
-	}
-	for i := range len(id) {
-		if id[i] < ' ' || id[i] > '~' {
-			return newRequestID()
-		}
-	}
-	return id
-}
-
-func newRequestID() string { return fmt.Sprintf("%016x", rand.Uint64()) }

@@ -11,7 +11,8 @@
 //   - takes application/json only, with everything that is not a read, be there
 //     a body or not: a form of another site cannot send that;
 //   - refuses every Origin but the one that was addressed, "null" included, and
-//     what a browser marks as coming from another site.
+//     what a browser marks as coming from another site, unless somebody has
+//     clicked on a link there: frames and scripts get nothing.
 //
 // # Tokens
 //

@@ -64,6 +64,9 @@ func (g *Guard) notAllowed(r *http.Request, e *entry) *refusal {
 	if g.sites.Check(r) != nil {
 		return forbidden("Origin", "is another site's; only pages of this server may change anything")
 	}
+	if r.Header.Get("Authorization") == "" && fromOtherSite(r) {
+		return forbidden("Sec-Fetch-Site", "says that another site's page sent this with your certificate; only pages of this server may")
+	}
 	if wait, ok := allow(e.limiter); !ok {
 		return tooMany(wait, "token "+e.Name+" makes too many requests")
 	}

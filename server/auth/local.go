@@ -69,15 +69,23 @@ func sameOrigin(r *http.Request, origin, name, port string) bool {
 	return ok && u.Scheme == scheme && originName == name && orStandard(originPort) == orStandard(port)
 }
 
-// fromOtherSite believes the browser. A link from elsewhere may be followed,
-// which is a read whose answer only the reader sees.
+// fromOtherSite believes the browser, which marks what a page of another origin
+// causes. A reader may follow a link from there.
 func fromOtherSite(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
-		if site != "same-origin" && site != "none" && !(isRead(r) && r.Header.Get("Sec-Fetch-Mode") == "navigate") {
+		if site != "same-origin" && site != "none" && !followsLink(r) {
 			return true
 		}
 	}
 	return false
+}
+
+// followsLink reports whether somebody has clicked on a link that fills a window
+// of its own: a read whose answer only the reader sees. A frame is none, nor is a
+// navigation that a script began: either could make the server copy its store.
+func followsLink(r *http.Request) bool {
+	h := r.Header
+	return isRead(r) && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Fetch-User") == "?1"
 }
 
 func isRead(r *http.Request) bool {

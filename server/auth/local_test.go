@@ -64,7 +64,8 @@ func TestCrossSite(t *testing.T) {
 		{"own page without a port", "POST", []string{"Host: localhost", asJSON, "Origin: http://localhost:80"}, ""},
 		{"own page on IPv6", "POST", []string{"Host: [::1]:8105", asJSON, "Origin: http://[::1]:8105"}, ""},
 		{"typed into the address bar", "GET", []string{"Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate"}, ""},
-		{"a link elsewhere", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}, ""},
+		{"a link elsewhere", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Sec-Fetch-User: ?1"}, ""},
+		{"a link on another port", "HEAD", []string{"Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Sec-Fetch-User: ?1"}, ""},
 
 		{"foreign fetch", "POST", []string{asJSON, "Origin: https://evil.example"}, "forbidden"},
 		{"foreign read", "GET", []string{"Origin: https://evil.example"}, "forbidden"},
@@ -87,6 +88,18 @@ func TestCrossSite(t *testing.T) {
 		{"marked oddly", "POST", []string{asJSON, "Sec-Fetch-Site: whatever"}, "forbidden"},
 		{"form as navigation", "POST", []string{asJSON, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}, "forbidden"},
 		{"image or script", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}, "forbidden"},
+
+		{"iframe", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe", "Sec-Fetch-User: ?1"}, "forbidden"},
+		{"iframe on another port", "GET", []string{"Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"}, "forbidden"},
+		{"frame", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: frame", "Sec-Fetch-User: ?1"}, "forbidden"},
+		{"embed", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: embed"}, "forbidden"},
+		{"object", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: object"}, "forbidden"},
+		{"object of an older browser", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: object"}, "forbidden"},
+		{"prefetch", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: empty"}, "forbidden"},
+		{"window that a script opens", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}, "forbidden"},
+		{"navigation that does not say where to", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}, "forbidden"},
+		{"EventSource", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty", "Origin: https://evil.example"}, "forbidden"},
+		{"WebSocket", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: websocket", "Sec-Fetch-Dest: websocket"}, "forbidden"},
 
 		{"form", "POST", []string{"Content-Type: application/x-www-form-urlencoded"}, "unsupported_media_type"},
 		{"upload form", "POST", []string{"Content-Type: multipart/form-data; boundary=x"}, "unsupported_media_type"},

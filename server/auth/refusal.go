@@ -33,11 +33,13 @@ func forbidden(field, format string, args ...any) *refusal {
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	p := wire.FromError(no.err)
 	p.Detail = no.detail
-	p.RequestID = requestID(r)
+	p.RequestID = RequestID(r)
 	header := w.Header()
 	header.Set("Content-Type", wire.ProblemType)
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("X-Request-Id", p.RequestID)
 	if no.challenge != "" {
 		header.Set("WWW-Authenticate", no.challenge)
@@ -45,8 +47,13 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	if no.err.RetryAfter > 0 {
 		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(no.err.RetryAfter), 10))
 	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // a problem holds nothing that cannot be written
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the caller may have gone: nobody is left to tell
+	_, _ = w.Write(body) // the caller may have gone: nobody is left to tell
 	if g.logged.Allow() {
 		g.log.Warn("request refused", "code", p.Code, "why", hideSecrets(p.Detail),
 			"method", clip(r.Method), "remote", r.RemoteAddr, "request_id", hideSecrets(p.RequestID))
@@ -56,8 +63,9 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 // wholeSeconds rounds up: who comes back too early is refused again.
 func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// requestID is the caller's own, if it is fit to be repeated, or a new one.
-func requestID(r *http.Request) string {
+// RequestID names a request: as the caller does in X-Request-Id, if that is
+// printable and at most 128 bytes, or with a new name.
+func RequestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	strange := func(c rune) bool { return c < ' ' || c > '~' }
 	if id == "" || len(id) > 128 || strings.ContainsFunc(id, strange) {

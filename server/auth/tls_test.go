@@ -302,3 +302,31 @@ func TestTLSConfigRefuses(t *testing.T) {
 		t.Errorf("GetCertificate() = %v, %v", cert, err)
 	}
 }
+
+// TestCertificatesAreNotForOtherSites: a browser shows a certificate by itself,
+// so a page of another site must get nothing by it, not even in a frame. A bearer
+// token is shown only by whoever has it.
+func TestCertificatesAreNotForOtherSites(t *testing.T) {
+	authority, path := newCA(t), tokenPath(t)
+	mustCreate(t, path, TokenSpec{Name: "seven", Roles: reader, Cert: "worker 7"})
+	secret := mustCreate(t, path, TokenSpec{Name: "bearer", Roles: reader})
+	g, _ := newGuard(t, Options{TokenFile: path})
+	url := serveTLS(t, authority.files(t.TempDir(), authority.server()), g.Wrap(whoami)) + "/v1/backup"
+	client := newClient(authority, authority.client("worker 7"))
+	framed := []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"}
+	for name, tt := range map[string]struct {
+		headers []string
+		status  int
+	}{
+		"a program":             {nil, 204},
+		"typed":                 {[]string{"Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}, 204},
+		"a link":                {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Sec-Fetch-User: ?1"}, 204},
+		"a frame":               {framed, 403},
+		"an image":              {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"}, 403},
+		"a page with the token": {append(framed, bearing(secret)), 204},
+	} {
+		if answer := get(t, client, url, tt.headers...); answer.StatusCode != tt.status {
+			t.Errorf("%s: GET = %d, want %d", name, answer.StatusCode, tt.status)
+		}
+	}
+}

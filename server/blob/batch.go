@@ -118,7 +118,7 @@ func (s *Server) prepare(c *call, p *part) error {
 		r.Header.Set("X-Ms-Version", version(c.r))
 	}
 	p.answer.headers = http.Header{}
-	p.call = &call{w: &p.answer, r: r, dialect: c.dialect, id: newGUID(), began: c.began, outer: c}
+	p.call = &call{w: &p.answer, r: r, dialect: c.dialect, id: newRequestID(), began: c.began, outer: c}
 	if err := s.locate(p.call); err != nil {
 		return badBatch("the address of a part names nothing")
 	}
@@ -184,7 +184,7 @@ func (s *Server) runPart(c *call) {
 
 // answerBatch sends the answers of all parts as one.
 func (c *call) answerBatch(parts []*part) error {
-	boundary := "batchresponse_" + newGUID()
+	boundary := "batchresponse_" + newRequestID()
 	var b bytes.Buffer
 	for _, p := range parts {
 		fmt.Fprintf(&b, "--%s\r\nContent-Type: application/http\r\n", boundary)

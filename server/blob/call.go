@@ -32,31 +32,22 @@ type call struct {
 
 	status int    // of the answer; zero: there is none yet
 	code   string // of the error, if it was one
-
-	values [8]string // of headers of the answer: see set
-	used   int
 }
 
 // header returns the headers of the answer.
 func (c *call) header() http.Header { return c.w.Header() }
 
-// set gives the answer a header whose name is spelled as net/http does. It is
-// h.Set without the work, for the headers that most answers have: to respell
-// names and to make a slice for each value took longer than to write them.
-func (c *call) set(name, value string) {
-	if c.used == len(c.values) {
-		c.header()[name] = []string{value}
-		return
-	}
-	c.values[c.used] = value
-	c.used++
-	c.header()[name] = c.values[c.used-1 : c.used : c.used]
-}
+// set gives the answer a header whose name is spelled as net/http does, which
+// spares respelling it.
+func (c *call) set(name, value string) { c.header()[name] = []string{value} }
 
 // Values that many answers share. Nobody changes the values of a header.
 var (
 	zeroLength = []string{"0"}
 	noSniffing = []string{"nosniff"}
+	noFrames   = []string{"DENY"}
+	ownOrigin  = []string{"same-origin"}
+	sandboxed  = []string{"sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"}
 )
 
 // answer sends an answer without a body.

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -25,7 +24,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/internal/plainhttp"
 	"github.com/leasehold/leasehold/seam"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/blob/catalog"
@@ -86,10 +84,7 @@ func newDoor(t testing.TB) *door {
 		Accounts: []sign.Account{sign.Development(), {Name: "otheraccount", Keys: [][]byte{[]byte("first key"), []byte("second key")}}},
 		Logger:   slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	d.listen(&plainhttp.Server{
-		Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), CommonHeaders: CommonHeaders,
-		ReadHeaderTimeout: time.Hour, IdleTimeout: time.Hour, MaxHeaderBytes: 1 << 20, StallTimeout: patience,
-	})
+	d.listen()
 	return d
 }
 
@@ -116,12 +111,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.server.Handler().ServeHTTP(w, r)
 }
 
-// listen has a server serve the door: plainhttp's, as in the clear, or
-// net/http's, as with TLS and on the main port.
-func (d *door) listen(server interface {
-	Serve(net.Listener) error
-	Close() error
-}) {
+// listen has a server serve the door.
+func (d *door) listen() {
+	server := &http.Server{Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 	served := make(chan error)
 	go func() { served <- server.Serve(l) }()

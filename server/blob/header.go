@@ -44,15 +44,6 @@ func (c *call) caller() string {
 	return ""
 }
 
-// CommonHeaders are those of the requests that come most often: leases, and
-// reads. Nothing of their values is kept beyond the request.
-var CommonHeaders = []string{
-	"Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Date", "User-Agent",
-	"If-Match", "If-Modified-Since", "If-None-Match", "If-Unmodified-Since", "Range",
-	"X-Ms-Client-Request-Id", "X-Ms-Date", "X-Ms-Lease-Action", "X-Ms-Lease-Break-Period", "X-Ms-Lease-Duration",
-	"X-Ms-Lease-Id", "X-Ms-Proposed-Lease-Id", "X-Ms-Range", "X-Ms-Return-Client-Request-Id", "X-Ms-Version",
-}
-
 // first is h.Get for a name that is spelled as net/http does: every request looks
 // for a dozen headers, and to respell a name costs more than to look.
 func first(h http.Header, name string) string {

@@ -1,13 +1,11 @@
 package blob
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"net/http"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,41 +90,4 @@ func literals(e ast.Expr) (found []string) {
 		}
 	}
 	return found
-}
-
-// TestCommonHeadersAreNotKept: the values of a request's common headers share one
-// piece of memory, and whoever kept one of them, or a part of the address, would
-// keep all.
-func TestCommonHeadersAreNotKept(t *testing.T) {
-	d := newDesk(t)
-	const blobs, filler = 300, 32 << 10
-	for i := range blobs {
-		d.upload("b"+strconv.Itoa(i), "x", nil)
-	}
-	before := heap()
-	large := strings.Repeat("x", filler)
-	for i := range blobs {
-		path, id := d.path("b"+strconv.Itoa(i)), fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)
-		for _, r := range []reply{
-			d.signed("GET", path, "", "User-Agent", large, "x-ms-client-request-id", id),
-			d.signed("PUT", path+"?comp=lease", "", "User-Agent", large, "x-ms-lease-action", "acquire", "x-ms-lease-duration", "60", "x-ms-proposed-lease-id", id),
-		} {
-			if r.status >= 300 {
-				t.Fatalf("request %d = %d %s", i, r.status, r.code())
-			}
-		}
-	}
-	if grown := heap() - before; grown > blobs*filler/4 {
-		t.Errorf("after %d requests with headers of %d bytes the heap has grown by %d", 2*blobs, filler, grown)
-	}
-	runtime.KeepAlive(d)
-}
-
-// heap is how many bytes are in use.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC() // what pools held is gone after the second
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -1,108 +1,109 @@
 package blob
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"time"
 )
 
-// patience is how long a client may neither send nor take a byte. Whole
-// requests have no limit: a large blob over a slow line takes its time.
-const patience = time.Minute
+// stallTimeout is the default of Options.StallTimeout.
+const stallTimeout = time.Minute
 
-// paced is a writer whose client has to keep up.
+// piece is how much is written under one deadline, so that a client on a slow
+// line makes progress, too.
+const piece = 64 << 10
+
+// paced is the writer of a request that must make progress: a client that
+// neither sends nor takes a byte for a while is given up on, and so is a disk
+// that does not answer. Whole requests have no limit: a large blob over a slow
+// line takes its time.
 type paced struct {
 	http.ResponseWriter
-	rc    *http.ResponseController
-	until time.Time
-	body  *pacedBody // nil: nobody asked for it
+	rc      *http.ResponseController
+	timeout time.Duration
+	stalled *time.Timer // ends the request's context
+	end     context.CancelFunc
+	until   time.Time // the deadline of writes
 }
 
-// pace makes sure that the client keeps up: by itself, or because the server
-// does, as plainhttp's.
-func pace(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+// pace returns the writer, and the request with a context that ends when it
+// stalls. Call done at the end.
+func pace(w http.ResponseWriter, r *http.Request, timeout time.Duration) (*paced, *http.Request) {
+	ctx, end := context.WithCancel(r.Context())
+	p := &paced{ResponseWriter: w, rc: http.NewResponseController(w), timeout: timeout, end: end}
+	p.stalled = time.AfterFunc(timeout, end)
 	if r.ContentLength != 0 {
-		// For a body that nobody may come to read: servers read some of it
-		// after the answer, to keep the connection.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
+		// Also for a body that nobody may come to read: net/http reads some of
+		// it to keep the connection.
+		_ = p.rc.SetReadDeadline(time.Now().Add(timeout))
 	}
-	if _, patient := w.(interface{ Patient() }); patient {
-		return w
+	if r.ProtoMajor > 1 {
+		// HTTP/2 counts the server's WriteTimeout from the request, not from
+		// the answer, which an upload may hold up for long.
+		_ = p.rc.SetWriteDeadline(time.Time{})
 	}
-	return &paced{ResponseWriter: w, rc: http.NewResponseController(w)}
+	return p, r.WithContext(ctx)
 }
 
-func (p *paced) Write(b []byte) (int, error) {
-	p.extend()
-	return p.ResponseWriter.Write(b)
+func (p *paced) Write(b []byte) (n int, err error) {
+	for {
+		p.extend(&p.until, p.rc.SetWriteDeadline)
+		m, err := p.ResponseWriter.Write(b[n:min(n+piece, len(b))])
+		n += m
+		if err != nil || n == len(b) {
+			return n, err
+		}
+	}
 }
 
 func (p *paced) WriteHeader(status int) {
-	p.extend()
+	p.extend(&p.until, p.rc.SetWriteDeadline)
 	p.ResponseWriter.WriteHeader(status)
 }
 
-// extend moves the deadline when half of it has passed, so that it costs
-// nothing for a client that is quick.
-func (p *paced) extend() {
+// extend moves a deadline when half of it has passed: moving it for every piece
+// costs more than the piece.
+func (p *paced) extend(until *time.Time, set func(time.Time) error) {
 	now := time.Now()
-	if p.until.Sub(now) < patience/2 {
-		p.until = now.Add(patience)
-		_ = p.rc.SetWriteDeadline(p.until)
+	if until.Sub(now) < p.timeout/2 {
+		*until = now.Add(p.timeout)
+		_ = set(*until)
+		p.stalled.Reset(p.timeout)
 	}
 }
 
-// done passes on what was written and lifts the deadline: the connection may be
-// kept, and others write to it.
+// done leaves the deadline of writes as it is: net/http has yet to pass on what
+// it holds, and lifts the deadline then.
 func (p *paced) done() {
-	_ = p.rc.Flush()
-	_ = p.rc.SetWriteDeadline(time.Time{})
-	if p.body.cutShort() {
-		time.Sleep(farewell)
-	}
+	p.stalled.Stop()
+	p.end()
 }
-
-// farewell is how long a connection stays open after an answer to half a body.
-// Closed at once, it would be reset, and the client, which still sends, might
-// never see the answer. net/http waits as long by itself, but not for clients
-// that asked whether to continue.
-const farewell = 500 * time.Millisecond
 
 func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// pacedBody is a body whose client has to keep up.
+// pacedBody is the body of such a request.
 type pacedBody struct {
 	io.Reader
-	rc    *http.ResponseController
+	pace  *paced
 	until time.Time
-
-	offered bool // the client waits to be told that it may send
-	ended   bool // all of it was read
 }
 
-// body returns the body of the request, to be read to its end. A client that
-// sends nothing for a while is given up on.
+// body returns the body of the request, to be read to its end. A part of a batch
+// has none of its own.
 func (c *call) body() io.Reader {
-	b := &pacedBody{Reader: c.r.Body, rc: http.NewResponseController(c.w), offered: c.r.Header.Get("Expect") != ""}
 	if p, ok := c.w.(*paced); ok {
-		p.body = b
+		return &pacedBody{Reader: c.r.Body, pace: p}
 	}
-	return b
+	return c.r.Body
 }
 
-func (p *pacedBody) Read(b []byte) (int, error) {
-	if now := time.Now(); p.until.Sub(now) < patience/2 {
-		p.until = now.Add(patience)
-		_ = p.rc.SetReadDeadline(p.until)
-	}
-	n, err := p.Reader.Read(b)
+func (b *pacedBody) Read(into []byte) (int, error) {
+	b.pace.extend(&b.until, b.pace.rc.SetReadDeadline)
+	n, err := b.Reader.Read(into)
 	if errors.Is(err, io.EOF) { // from now on silence is no offence
-		p.ended = true
-		_ = p.rc.SetReadDeadline(time.Time{})
+		_ = b.pace.rc.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
-
-// cutShort reports whether the client was told to send, and not heard out.
-func (p *pacedBody) cutShort() bool { return p != nil && p.offered && !p.until.IsZero() && !p.ended }

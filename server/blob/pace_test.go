@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -27,30 +26,22 @@ func (d *door) wire() (net.Conn, *bufio.Reader) {
 
 const slowPut = "PUT /blob/" + testAccount + "/box/slow HTTP/1.1\r\nHost: x\r\nx-ms-blob-type: BlockBlob\r\nContent-Length: 10\r\n\r\n"
 
-// eachServer runs a test behind each of the servers that the door may have.
-func eachServer(t *testing.T, test func(*testing.T, *door)) {
-	t.Run("plainhttp", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { test(t, newDoor(t)) })
-	})
-	t.Run("net-http", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			d := newDoor(t)
-			d.listen(&http.Server{Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)})
-			test(t, d)
-		})
-	})
+// inBubble runs a test of a door in a bubble.
+func inBubble(t *testing.T, test func(*testing.T, *door)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newDoor(t)) })
 }
 
 // TestSlowSender: a byte now and then is enough, and so is the next request on
 // the same connection long after.
 func TestSlowSender(t *testing.T) {
-	eachServer(t, func(t *testing.T, d *door) {
+	inBubble(t, func(t *testing.T, d *door) {
 		d.ensure("box")
 		conn, in := d.wire()
 		for range 2 {
 			io.WriteString(conn, slowPut)
 			for range 10 {
-				time.Sleep(patience * 2 / 5)
+				time.Sleep(stallTimeout * 2 / 5)
 				io.WriteString(conn, "x")
 			}
 			answer, err := http.ReadResponse(in, nil)
@@ -58,7 +49,7 @@ func TestSlowSender(t *testing.T) {
 				t.Fatalf("a slow upload = %v, %v, want 201", answer, err)
 			}
 			answer.Body.Close()
-			time.Sleep(2 * patience)
+			time.Sleep(2 * stallTimeout)
 		}
 	})
 }
@@ -72,7 +63,7 @@ func TestSilentSender(t *testing.T) {
 		"a document": strings.Replace(slowPut, "/slow", "?restype=container&comp=acl", 1) + "<Signed",
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachServer(t, func(t *testing.T, d *door) {
+			inBubble(t, func(t *testing.T, d *door) {
 				d.ensure("box")
 				conn, in := d.wire()
 				io.WriteString(conn, request)
@@ -85,8 +76,8 @@ func TestSilentSender(t *testing.T) {
 					}
 				}
 				_, _ = io.Copy(io.Discard, in) // until the door hangs up
-				if waited := time.Since(began); waited > 2*patience {
-					t.Errorf("the silent sender was given %v, want about %v", waited, patience)
+				if waited := time.Since(began); waited > 2*stallTimeout {
+					t.Errorf("the silent sender was given %v, want about %v", waited, stallTimeout)
 				}
 				if d.has("box", "slow") {
 					t.Error("half an upload was written")
@@ -98,7 +89,7 @@ func TestSilentSender(t *testing.T) {
 
 // TestSilentReader: who stops reading is let go.
 func TestSilentReader(t *testing.T) {
-	eachServer(t, func(t *testing.T, d *door) {
+	inBubble(t, func(t *testing.T, d *door) {
 		d.ensure("box")
 		d.put("box", "large", strings.Repeat("x", 1<<20))
 		conn, in := d.wire()
@@ -108,7 +99,7 @@ func TestSilentReader(t *testing.T) {
 			t.Fatalf("GET = %v, %v", answer, err)
 		}
 		defer answer.Body.Close()
-		time.Sleep(3 * patience)
+		time.Sleep(3 * stallTimeout)
 		if n, err := io.Copy(io.Discard, answer.Body); err == nil {
 			t.Errorf("a reader that slept got all %d bytes", n)
 		}
@@ -127,8 +118,8 @@ func TestHangingDisk(t *testing.T) {
 		if r.status != http.StatusInternalServerError || r.code() != "OperationTimedOut" {
 			t.Errorf("a lease on a disk that hangs = %d %s, want 500 OperationTimedOut", r.status, r.code())
 		}
-		if took := time.Since(began); took < patience || took > patience*5/4 {
-			t.Errorf("the answer took %v, want %v or a little more", took, patience)
+		if took := time.Since(began); took < stallTimeout || took > stallTimeout*5/4 {
+			t.Errorf("the answer took %v, want %v or a little more", took, stallTimeout)
 		}
 		d.engine.stuck.Store(false)
 		if r := d.signed("GET", d.path("b"), ""); r.status != http.StatusOK {

@@ -1,17 +1,15 @@
 package blob
 
 import (
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/fault"
 	"github.com/leasehold/leasehold/server/blob/sign"
@@ -23,7 +21,9 @@ const newest = "2026-06-06"
 
 // serve is the one place where requests come in.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, d *dialect) {
-	c := &call{w: pace(w, r), r: r, dialect: d, id: newGUID(), began: time.Now()}
+	p, r := pace(w, r, s.stallTimeout)
+	defer p.done()
+	c := &call{w: p, r: r, dialect: d, id: newRequestID(), began: time.Now()}
 	defer s.finish(c)
 	s.setHeaders(c)
 	if err := s.run(c); err != nil {
@@ -33,6 +33,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, d *dialect) {
 
 // run finds out what is asked, by whom, and lets the handler answer.
 func (s *Server) run(c *call) error {
+	if s.closed != "" && !c.dialect.open {
+		return fault.New(fault.AuthorizationFailure).With("%s", s.closed)
+	}
 	if err := s.locate(c); err != nil {
 		return err
 	}
@@ -126,11 +129,24 @@ func snapshotIn(q sign.Query, name string) (catalog.Snapshot, error) {
 // net/http adds.
 func (s *Server) setHeaders(c *call) {
 	c.header()["Server"] = s.name
+	if c.dialect.open {
+		c.setSandbox()
+	}
 	c.set("X-Ms-Request-Id", c.id)
 	c.set("X-Ms-Version", version(c.r))
 	if id := first(c.r.Header, "X-Ms-Client-Request-Id"); id != "" && len(id) <= 1024 && printable(id) {
 		c.set("X-Ms-Client-Request-Id", id)
 	}
+}
+
+// setSandbox keeps what users have uploaded from being a page of the API's
+// origin, or of anybody's frame.
+func (c *call) setSandbox() {
+	h := c.header()
+	h["Content-Security-Policy"] = sandboxed
+	h["X-Content-Type-Options"] = noSniffing
+	h["X-Frame-Options"] = noFrames
+	h["Cross-Origin-Resource-Policy"] = ownOrigin
 }
 
 // version returns the version of the protocol that the client speaks.
@@ -160,9 +176,6 @@ func (s *Server) finish(c *call) {
 		s.log.LogAttrs(c.r.Context(), slog.LevelDebug, "blob request", c.attrs(
 			slog.Int("status", c.status), slog.String("code", c.code), slog.Duration("took", time.Since(c.began)))...)
 	}
-	if p, ok := c.w.(*paced); ok {
-		p.done()
-	}
 }
 
 var errPanicked = errors.New("a panic, logged above")
@@ -189,18 +202,6 @@ func (c *call) attrs(more ...slog.Attr) []slog.Attr {
 	}, more...)
 }
 
-// newGUID returns a random one, for what needs a name and is no secret.
-func newGUID() string {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], rand.Uint64())
-	binary.BigEndian.PutUint64(b[8:], rand.Uint64())
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	text := make([]byte, 0, 36)
-	for i, part := range [...][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
-		if i > 0 {
-			text = append(text, '-')
-		}
-		text = hex.AppendEncode(text, part)
-	}
-	return string(text)
-}
+// newRequestID returns a random GUID. It names a request, never a lease, and so
+// may be shown.
+func newRequestID() string { return leasehold.NewID().Reveal() }

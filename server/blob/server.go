@@ -20,10 +20,12 @@
 package blob
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/sign"
@@ -42,9 +44,17 @@ type Options struct {
 	// everybody knows the key. Default: any name.
 	Hosts []string
 
+	// Closed, unless it is empty, is why Azure's face serves no account: every
+	// request there is refused with this text. The dialect is served all the same.
+	Closed string
+
 	// Logger hears of requests (Debug) and of failures (Error). Default: nobody
 	// does.
 	Logger *slog.Logger
+
+	// StallTimeout is how long a request may go on without a byte sent or taken,
+	// and without an answer from the disk. Zero: 1 min.
+	StallTimeout time.Duration
 
 	// Version is what the Server header tells beside the name. Default: nothing.
 	Version string
@@ -59,6 +69,9 @@ type Server struct {
 	accounts *sign.Accounts
 	routes   routes
 	settings sync.Mutex // held by whoever changes service properties
+
+	closed       string // why Azure's face serves nobody
+	stallTimeout time.Duration
 }
 
 // New builds the door. The catalog is open; the caller closes it after the last
@@ -67,7 +80,11 @@ func New(c *catalog.Catalog, o *Options) *Server {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Server{catalog: c, log: o.Logger, name: []string{"Leasehold"}, routes: newRoutes(operations())}
+	s := &Server{
+		catalog: c, log: o.Logger, name: []string{"Leasehold"}, routes: newRoutes(operations()),
+		closed:       o.Closed,
+		stallTimeout: cmp.Or(o.StallTimeout, stallTimeout),
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
