@@ -86,6 +86,11 @@ type AcquireRequest struct {
 	// Timeout ends the wait. Zero: the store's default (setting
 	// acquisition_timeout_ms). NoTimeout: only the context ends it.
 	Timeout time.Duration
+
+	// Caller is whose live leases are counted for max_leases_per_caller. A
+	// server fills in the name of the token; it is not sent over the wire.
+	// Empty: nobody's.
+	Caller string
 }
 
 // NoTimeout makes Wait wait until its context ends.

@@ -52,7 +52,7 @@ func genTTL() *rapid.Generator[time.Duration] {
 func genExact() *rapid.Generator[time.Duration] {
 	return rapid.OneOf(
 		rapid.Just(leasehold.Infinite),
-		rapid.Map(rapid.Int64Range(0, int64(100*24*time.Hour)), func(n int64) time.Duration { return time.Duration(n) }),
+		rapid.Map(rapid.Int64Range(0, int64(97*24*time.Hour)), func(n int64) time.Duration { return time.Duration(n) }),
 	)
 }
 

@@ -11,7 +11,7 @@ type AcquireRequest struct {
 	Resource    string            `json:"resource" example:"deploy:prod"`
 	Holder      string            `json:"holder,omitempty" example:"ci:42"`
 	AgentID     string            `json:"agent_id,omitempty" doc:"Another name for holder."`
-	TTL         *float64          `json:"ttl_seconds,omitempty" example:"60" doc:"1 to 86400, fractions allowed; -1 means no end. Default: setting default_ttl_seconds."`
+	TTL         *float64          `json:"ttl_seconds,omitempty" example:"60" doc:"1 to the setting max_ttl_seconds, fractions allowed; -1 means no end. Default: setting default_ttl_seconds."`
 	Duration    *float64          `json:"duration,omitempty" doc:"Another name for ttl_seconds."`
 	LeaseID     string            `json:"lease_id,omitempty" doc:"A UUID that makes the request safe to repeat."`
 	Metadata    map[string]string `json:"metadata,omitempty"`

@@ -55,7 +55,7 @@ func TestBadBodies(t *testing.T) {
 		{"no holder", acquire, `{"resource":"r"}`, "holder", ""},
 		{"two holders", acquire, `{"resource":"r","holder":"a","agent_id":"b"}`, "agent_id", "another name"},
 		{"two ttls", acquire, `{"resource":"r","holder":"a","ttl_seconds":5,"duration":6}`, "duration", "another name"},
-		{"short ttl", acquire, `{"resource":"r","holder":"a","ttl_seconds":0.5}`, "ttl_seconds", "want 1 to 86400"},
+		{"short ttl", acquire, `{"resource":"r","holder":"a","ttl_seconds":0.5}`, "ttl_seconds", "want 1 to 3153600000"},
 		{"long wait", acquire, `{"resource":"r","holder":"a","blocking":true,"timeout_ms":86400001}`, "timeout_ms", ""},
 		{"high priority", acquire, `{"resource":"r","holder":"a","priority":101}`, "priority", ""},
 		{"long resource", acquire, `{"resource":"` + strings.Repeat("r", 1025) + `","holder":"a"}`, "resource", ""},

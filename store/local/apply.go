@@ -76,6 +76,9 @@ func (e *Engine) take(now machine.Instant, s machine.Step) {
 		ent := e.table.put(s.Row)
 		e.save(ent)
 		e.wakeBy(ent.row)
+		if !s.Row.State.Locked() {
+			e.forgetExtra(now)
+		}
 	}
 	if s.Kind != "" {
 		e.record(leasehold.Record{
@@ -132,6 +135,8 @@ func (e *Engine) refusal(op string, now machine.Instant, out machine.Outcome) er
 		}
 		err.RetryAfter = max(0, current.Remaining)
 		err.Waiting = e.waiting(out.Row.Resource)
+	case leasehold.ReasonTooMany:
+		err.RetryAfter = e.nextEnd(now)
 	}
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/machine"
 )
 
 // sweep is the background sweeper. Nothing but tidiness depends on it.
@@ -86,21 +85,9 @@ func (e *Engine) cleanBite(cleaned *leasehold.Cleaned, expiries bool) (*batch, b
 		cleaned.Expired += n
 		more = more || n == bite
 	}
-	n := e.forgetOld(now)
+	n := e.forgetOld(now, bite)
 	cleaned.Forgotten += n
-	return e.latest(), more || n == bite, nil
-}
-
-// forgetOld drops rows whose last lease ended long ago, a bite at a time.
-func (e *Engine) forgetOld(now machine.Instant) (n int) {
-	for ent := e.table.ended.head; ent != nil && n < bite; ent = e.table.ended.head {
-		if ent.row.Ends+machine.Time(Remembered) > now.Clock {
-			break
-		}
-		e.forget(ent)
-		n++
-	}
-	return n
+	return e.latest(), more || n >= bite, nil
 }
 
 // purge drops history records that are past their retention, as one record.

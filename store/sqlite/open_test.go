@@ -121,7 +121,7 @@ func TestOpenRefuses(t *testing.T) {
 				newStore(t, path, nil).Close()
 				edit(t, path, "PRAGMA user_version = 99")
 			},
-			what: ErrNewer, says: []string{"version 99", "knows only version 1", "use the newer program"},
+			what: ErrNewer, says: []string{"version 99", fmt.Sprintf("knows only version %d", len(engineSchema.Migrations)), "use the newer program"},
 		},
 		"newer module": {
 			make: func(t *testing.T, path string) {
