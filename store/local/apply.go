@@ -112,7 +112,7 @@ func (e *Engine) record(r leasehold.Record) {
 		e.pending.Records = append(e.pending.Records, r)
 	}
 	e.touch()
-	if int64(e.seq-e.purged) > e.config.historyMaxRows+e.config.historyMaxRows/10+1000 {
+	if most := e.historyLimit(); int64(e.seq-e.purged) > most+most/10+fewRecords {
 		signal(e.tidy)
 	}
 }

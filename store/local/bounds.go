@@ -47,6 +47,30 @@ func (e *Engine) atLimit(caller string, fresh *machine.Fresh) bool {
 	return fresh.Full != ""
 }
 
+// LowOnSpace reports whether the disk is full and only leases and deletes have
+// space left; see Spacer.
+func (e *Engine) LowOnSpace() bool {
+	s, ok := e.journal.(Spacer)
+	return ok && s.LowOnSpace()
+}
+
+// fewRecords are not worth a purge, however little space there is.
+const fewRecords = 1000
+
+// historyLimit is how many records are kept. While space is low there are no
+// more than nine tenths of those there were when it became so: new ones take the
+// places of the oldest. The lock is held.
+func (e *Engine) historyLimit() int64 {
+	if !e.LowOnSpace() {
+		e.lowLimit = 0
+		return e.config.historyMaxRows
+	}
+	if e.lowLimit == 0 {
+		e.lowLimit = max(fewRecords, int64(e.seq-e.purged)*9/10)
+	}
+	return min(e.lowLimit, e.config.historyMaxRows)
+}
+
 // nextEnd is when the next live lease ends by itself, zero if none does.
 func (e *Engine) nextEnd(now machine.Instant) time.Duration {
 	if e.table.due.len() == 0 {

@@ -93,7 +93,7 @@ func (e *Engine) cleanBite(cleaned *leasehold.Cleaned, expiries bool) (*batch, b
 // purge drops history records that are past their retention, as one record.
 func (e *Engine) purge(ctx context.Context) (int, error) {
 	e.mu.Lock()
-	keep, retention := e.config.historyMaxRows, e.config.retention
+	keep, retention := e.historyLimit(), e.config.retention
 	e.mu.Unlock()
 	before := wallTime().Add(-retention)
 	through, n, err := e.journal.PurgePoint(ctx, before, keep)

@@ -124,6 +124,9 @@ func (c *Catalog) CreateContainer(ctx context.Context, ref Ref, d ContainerDetai
 	if err := CheckContainer(ref.Container); err != nil {
 		return nil, err
 	}
+	if err := c.room(); err != nil {
+		return nil, err
+	}
 	defer c.containerLocks.lock(ref.path())()
 	if _, err := c.container(ctx, ref); err == nil {
 		return nil, fault.New(fault.ContainerAlreadyExists)

@@ -142,6 +142,8 @@ var table = map[string]entry{
 	LeaseNotPresentWithContainerOperation: {failed, "The request has a lease id, but the container is not leased. The lease may have expired."},
 	LeaseNotPresentWithLeaseOperation:     {conflict, "There is no lease that could be changed or broken."},
 
+	InsufficientStorage: {http.StatusInsufficientStorage, "The server's disk is full. Reads, deletes and leases go on: delete blobs, or ask the operator for space."},
+
 	InternalError:     {broken, "The server failed. Try again; its log tells more."},
 	NotImplemented:    {http.StatusNotImplemented, "This server does not offer this operation."},
 	OperationTimedOut: {broken, "The operation did not end in time. It may or may not have been done: read before you try again."},
