@@ -227,8 +227,8 @@ type TransferRequest struct {
 // Finder is a store that finds a lease by its id alone.
 type Finder interface {
 	// Find returns the lease behind an id, in any state still known. An ended
-	// lease is remembered until the resource's next grant, for an hour at
-	// least if there is none; after that it is ErrNotFound.
+	// lease is remembered until the resource's next grant, or for an hour, or
+	// until 100,000 others have ended; after that it is ErrNotFound.
 	Find(ctx context.Context, id ID) (Lease, error)
 }
 

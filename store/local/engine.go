@@ -27,7 +27,7 @@ import (
 )
 
 // Remembered is how long the last lease of a resource is known after its end,
-// if nobody acquires the resource before.
+// if nobody acquires the resource before and not too many end after it.
 const Remembered = time.Hour
 
 // Options are the engine's. Nil is fine.
