@@ -56,16 +56,13 @@ func (r *reserve) keep() {
 	}
 }
 
-// giveUp frees the space, and reports whether there was any.
-func (r *reserve) giveUp(cause error) bool {
+// giveUp frees the space, that of an attempt to restore it too.
+func (r *reserve) giveUp(cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	info, err := os.Stat(r.path)
-	if err != nil || info.Size() == 0 {
-		return false
+	if _, err := os.Stat(r.path); err == nil {
+		r.lose(cause)
 	}
-	r.lose(cause)
-	return true
 }
 
 // lose deletes the file and tries to get it back from time to time.
@@ -102,7 +99,12 @@ func (r *reserve) restore() {
 func (r *reserve) tryRestore() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.allocate(r.size+r.size/4) != nil || os.Truncate(r.path, r.size) != nil {
+	// Looked up first: to allocate in vain takes all the space there is for a
+	// moment, in which a commit would fail.
+	if free, err := freeSpace(filepath.Dir(r.path)); err != nil || free < r.size+r.size/4 {
+		return false
+	}
+	if r.allocate(r.size) != nil {
 		_ = os.Remove(r.path)
 		return false
 	}
