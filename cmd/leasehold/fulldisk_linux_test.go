@@ -62,9 +62,10 @@ func TestBinaryFullDisk(t *testing.T) {
 			}
 		}
 	}
-	large, small := fill("large", strings.Repeat("0123456789abcdef", 1<<18)), fill("small", strings.Repeat("x", 60<<10))
-	t.Logf("%d blobs of 4 MiB and %d of 60 KiB fill 150 MiB", large, small)
-	if large < 12 || small < 1 {
+	inFile := strings.Repeat("0123456789", 20<<10) // what is refused of it the server still reads
+	large, small := fill("large", inFile), fill("small", strings.Repeat("x", 60<<10))
+	t.Logf("%d blobs of 200 KiB and %d of 60 KiB fill 150 MiB", large, small)
+	if large < 200 || small < 1 {
 		t.Errorf("%d large and %d small blobs, want the disk filled but for the reserve, and then the reserve given up", large, small)
 	}
 	if !strings.Contains(s.process.stderr(), "the reserve is given up") {
@@ -81,5 +82,5 @@ func TestBinaryFullDisk(t *testing.T) {
 		s.send(http.MethodDelete, fmt.Sprint("/blob/devstoreaccount1/full/large", i), "").want(http.StatusAccepted)
 	}
 	eventually(t, "the server takes blobs again", func() bool { return upload("again", "x").status == http.StatusCreated })
-	upload("large", strings.Repeat("0123456789abcdef", 1<<18)).want(http.StatusCreated)
+	upload("large", inFile).want(http.StatusCreated)
 }

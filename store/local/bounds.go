@@ -30,8 +30,10 @@ func (e *Engine) limit(now machine.Instant, resource, caller string, fresh *mach
 	if strings.HasPrefix(resource, leasehold.HealthPrefix) {
 		return
 	}
-	if e.atLimit(caller, fresh) {
+	if e.atLimit(caller, fresh) && !e.settling {
+		e.settling = true // what expires may be granted to a waiter, which asks here again
 		e.expire(now)
+		e.settling = false
 		*fresh = e.fresh(fresh.ID) // a waiter may have taken the token
 		e.atLimit(caller, fresh)
 	}

@@ -115,6 +115,39 @@ func TestHealthChecksAreNotLimited(t *testing.T) {
 	})
 }
 
+// TestManyWaitersAtTheLimit: leases that end together, each with a waiter, while
+// there are more than may be: the waiters are refused until there is room.
+func TestManyWaitersAtTheLimit(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		const n, most = 1000, 10
+		var waits []<-chan answer
+		for i := range n {
+			resource := fmt.Sprint("r", i)
+			acquire(t, e, resource, "h", time.Minute)
+			waits = append(waits, wait(t.Context(), e, leasehold.AcquireRequest{
+				Resource: resource, Holder: "w", TTL: time.Hour, Timeout: leasehold.NoTimeout}))
+		}
+		if _, err := e.SetSetting(t.Context(), leasehold.SettingMaxLeases, most); err != nil {
+			t.Fatal(err)
+		}
+		granted := 0
+		for _, w := range waits {
+			switch a := <-w; {
+			case a.err == nil:
+				granted++
+			default:
+				wantReason(t, "Wait", a.err, leasehold.ReasonTooMany)
+			}
+		}
+		e.inspect(func() {
+			checkTable(t, e.table)
+			if granted == 0 || granted > most || e.table.live != granted {
+				t.Errorf("%d waiters have a lease, %d are live; want at most %d", granted, e.table.live, most)
+			}
+		})
+	})
+}
+
 // TestBlobLeasesCountInAll: they count among all leases, and among no caller's.
 func TestBlobLeasesCountInAll(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {

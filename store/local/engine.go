@@ -61,6 +61,7 @@ type Engine struct {
 	closed  bool
 
 	lastPurge uint64 // seq of the newest purged record
+	settling  bool   // leases past their end are settled to make room for one
 	lowLimit  int64  // of history records while space is low; 0: it is not
 
 	// What came up while nothing could be decided, and is made good on resume.

@@ -53,6 +53,7 @@ func openJournal(ctx context.Context, path string, opts Options) (*journal, erro
 		return err
 	})
 	if err != nil {
+		j.reserve.close()
 		return nil, err
 	}
 	err = j.orGiveUp(func() error { return prepare(ctx, path, opts.Modules) })
