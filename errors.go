@@ -69,6 +69,7 @@ const (
 
 	ReasonUnavailable Reason = "store_unavailable" // ErrUnavailable
 	ReasonRateLimited Reason = "rate_limited"      // ErrUnavailable
+	ReasonTooMany     Reason = "too_many_leases"   // ErrUnavailable: Field names the setting that is used up
 	ReasonUnknown     Reason = "store_timeout"     // ErrUnknown
 )
 
@@ -89,7 +90,7 @@ var sentinels = map[Reason]error{
 
 	ReasonTimeout: ErrTimeout, ReasonSuperseded: ErrTimeout, ReasonCancelled: ErrTimeout,
 
-	ReasonUnavailable: ErrUnavailable, ReasonRateLimited: ErrUnavailable,
+	ReasonUnavailable: ErrUnavailable, ReasonRateLimited: ErrUnavailable, ReasonTooMany: ErrUnavailable,
 
 	ReasonUnknown: ErrUnknown,
 }
@@ -111,7 +112,8 @@ type Error struct {
 	Store    string // the store's kind, such as "sqlite"
 
 	// Field and Problem explain ErrInvalid: which value, what is wrong with it
-	// and what would be right.
+	// and what would be right. With ReasonTooMany they are a setting and its
+	// value.
 	Field, Problem string
 
 	// Current is the lease in the way, without its id.
@@ -168,6 +170,8 @@ func (e *Error) explain() string {
 			return "too many requests; try again later"
 		}
 		return "too many requests" + e.retry()
+	case ReasonTooMany:
+		return "too many live leases" + e.usedUp() + "; release some, or raise the setting"
 	}
 	if s, ok := explanations[e.Reason]; ok {
 		return s
@@ -215,6 +219,14 @@ func (e *Error) queue() string {
 		return ""
 	}
 	return fmt.Sprintf("; %d waiting", e.Waiting)
+}
+
+// usedUp names the setting that allows no more.
+func (e *Error) usedUp() string {
+	if e.Field == "" {
+		return ""
+	}
+	return strings.TrimSuffix(" ("+e.Field+" "+e.Problem, " ") + ")"
 }
 
 func (e *Error) retry() string {

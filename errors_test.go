@@ -130,6 +130,7 @@ var advice = map[leasehold.Reason]string{
 	leasehold.ReasonCancelled:        "ask again",
 	leasehold.ReasonUnavailable:      "try again",
 	leasehold.ReasonRateLimited:      "try again in 2s",
+	leasehold.ReasonTooMany:          "release some",
 	leasehold.ReasonUnknown:          "ask again with the same lease id",
 }
 

@@ -92,7 +92,8 @@ type Lease struct {
 	Renewals    int
 	MaxRenewals int
 
-	// Metadata is fixed for the life of the lease. It is shared with the
+	// Metadata is fixed for the life of the lease; the answer that ends it is
+	// the last to carry it. It is shared with the
 	// store: read it, do not change it.
 	Metadata map[string]string
 }

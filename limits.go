@@ -16,7 +16,7 @@ const (
 	MaxHolder        = 256  // bytes
 	MaxWhy           = 1024 // bytes
 	MinTTL           = time.Second
-	MaxTTL           = 24 * time.Hour
+	MaxTTL           = 100 * 365 * 24 * time.Hour // setting max_ttl_seconds is narrower
 	MaxMetadataPairs = 64
 	MaxMetadataKey   = 128  // bytes
 	MaxMetadataValue = 1024 // bytes
@@ -43,6 +43,7 @@ func (r AcquireRequest) Validate() error {
 		checkMaxRenewals(r.MaxRenewals),
 		checkPriority(r.Priority),
 		checkTimeout(r.Timeout),
+		checkCaller(r.Caller),
 	)
 }
 
@@ -159,6 +160,14 @@ func checkText(field, s string) error {
 	return nil
 }
 
+// checkCaller checks the name of a caller, which may be left out.
+func checkCaller(name string) error {
+	if name == "" {
+		return nil
+	}
+	return checkName("caller", name, MaxHolder)
+}
+
 func checkID(field string, id ID) error {
 	if id.IsZero() {
 		return invalid(field, "is missing")
@@ -170,7 +179,24 @@ func checkTTL(ttl time.Duration) error {
 	if ttl == 0 || ttl == Infinite || ttl >= MinTTL && ttl <= MaxTTL {
 		return nil
 	}
-	return invalid("ttl_seconds", "is %v; want %v to %v, or -1 for no end", ttl.Seconds(), MinTTL.Seconds(), MaxTTL.Seconds())
+	return badTTL(ttl.Seconds(), MaxTTL)
+}
+
+// CheckTTL checks a ttl that was sent, against a maximum below MaxTTL.
+func CheckTTL(ttl, most time.Duration) error {
+	if ttl <= most { // Infinite is
+		return nil
+	}
+	return badTTL(ttl.Seconds(), most)
+}
+
+func badTTL(seconds float64, most time.Duration) error {
+	format := byte('f')
+	if math.Abs(seconds) >= 1e15 || math.Abs(seconds) < 1e-6 {
+		format = 'g' // without hundreds of zeros
+	}
+	return invalid("ttl_seconds", "is %s; want %v to %.0f, or -1 for no end",
+		strconv.FormatFloat(seconds, format, -1, 64), MinTTL.Seconds(), most.Seconds())
 }
 
 func checkMaxRenewals(n *int) error {
@@ -252,8 +278,13 @@ func TTLSeconds(s float64) (time.Duration, error) {
 		return Infinite, nil
 	}
 	if math.IsNaN(s) || s < MinTTL.Seconds() || s > MaxTTL.Seconds() {
-		return 0, invalid("ttl_seconds", "is %v; want %v to %v, or -1 for no end", s, MinTTL.Seconds(), MaxTTL.Seconds())
+		return 0, badTTL(s, MaxTTL)
 	}
 	// Most decimals lie a hair beside their float: round that off before the cut.
-	return time.Duration(math.Round(s * 1e9)).Truncate(time.Millisecond), nil
+	// Beyond 97 days that hair is longer than half a nanosecond.
+	unit := time.Nanosecond
+	if s >= 1<<23 {
+		unit = time.Microsecond
+	}
+	return (time.Duration(math.Round(s*float64(time.Second/unit))) * unit).Truncate(time.Millisecond), nil
 }

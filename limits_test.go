@@ -56,14 +56,17 @@ func withTimeout(d time.Duration) error {
 	return acquiring(func(r *leasehold.AcquireRequest) { r.Timeout = d })
 }
 
+// century is the longest ttl of all.
+const century = 36_500 * 24 * time.Hour
+
 func TestNumberLimits(t *testing.T) {
 	verifyLimits(t, []limitCase{
 		{"ttl left out", withTTL(0), ""},
 		{"ttl infinite", withTTL(leasehold.Infinite), ""},
 		{"ttl at the least", withTTL(time.Second), ""},
 		{"ttl below the least", withTTL(time.Second - 1), "ttl_seconds"},
-		{"ttl at the most", withTTL(24 * time.Hour), ""},
-		{"ttl above the most", withTTL(24*time.Hour + 1), "ttl_seconds"},
+		{"ttl at the most", withTTL(century), ""},
+		{"ttl above the most", withTTL(century + 1), "ttl_seconds"},
 		{"ttl negative", withTTL(-2), "ttl_seconds"},
 		{"ttl minus a second", withTTL(-time.Second), "ttl_seconds"},
 		{"ttl huge", withTTL(math.MaxInt64), "ttl_seconds"},
@@ -96,8 +99,9 @@ func TestMessagesNameTheValue(t *testing.T) {
 		err  error
 		want string
 	}{
-		{withTTL(24*time.Hour + 1), "ttl_seconds is 86400.000000001; want 1 to 86400, or -1 for no end"},
-		{withTTL(time.Millisecond), "ttl_seconds is 0.001; want 1 to 86400, or -1 for no end"},
+		{withTTL(century + time.Millisecond), "ttl_seconds is 3153600000.001; want 1 to 3153600000, or -1 for no end"},
+		{withTTL(time.Millisecond), "ttl_seconds is 0.001; want 1 to 3153600000, or -1 for no end"},
+		{leasehold.CheckTTL(24*time.Hour+1, 24*time.Hour), "ttl_seconds is 86400.000000001; want 1 to 86400, or -1 for no end"},
 		{withTimeout(24*time.Hour + 1), "timeout_ms is 86400000.000001; want 0 to 86400000"},
 		{withTimeout(-500 * time.Microsecond), "timeout_ms is -0.5; want 0 to 86400000"},
 		{withTimeout(-time.Second), "timeout_ms is -1000; want 0 to 86400000"},
@@ -119,6 +123,7 @@ func TestTTLSeconds(t *testing.T) {
 		{1, time.Second},
 		{300, 300 * time.Second},
 		{86_400, 24 * time.Hour},
+		{3_153_600_000, century},
 		{1.5, 1500 * time.Millisecond},
 		{1.0009, time.Second}, // cut, not rounded
 		{1.9999, 1999 * time.Millisecond},
@@ -130,21 +135,21 @@ func TestTTLSeconds(t *testing.T) {
 	}
 	for _, in := range []float64{
 		math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), -2, -1.5, -0.999, -1.0000001,
-		0.999999, math.Nextafter(1, 0), math.Nextafter(86_400, 1e9), 86_400.001, 1e300, -1e300, math.SmallestNonzeroFloat64,
+		0.999999, math.Nextafter(1, 0), math.Nextafter(3_153_600_000, 1e12), 3_153_600_000.001, 1e300, -1e300, math.SmallestNonzeroFloat64,
 	} {
 		got, err := leasehold.TTLSeconds(in)
 		if got != 0 || !errors.Is(err, leasehold.ErrInvalid) {
 			t.Errorf("TTLSeconds(%v) = %v, %v; want ErrInvalid", in, got, err)
 			continue
 		}
-		verifyInvalid(t, err, "ttl_seconds", "want 1 to 86400, or -1")
+		verifyInvalid(t, err, "ttl_seconds", "want 1 to 3153600000, or -1")
 	}
 }
 
 // TestTTLSecondsKeepsMilliseconds: a ttl that was written with three decimals
 // must come out as those, although a float cannot hold most of them.
 func TestTTLSecondsKeepsMilliseconds(t *testing.T) {
-	for ms := int64(1000); ms <= 86_400_000; ms += 7 * (1 + ms/5000) {
+	for ms := int64(1000); ms <= century.Milliseconds(); ms += 7 * (1 + ms/5000) {
 		in := float64(ms) / 1000
 		if got, err := leasehold.TTLSeconds(in); got != time.Duration(ms)*time.Millisecond || err != nil {
 			t.Fatalf("TTLSeconds(%v) = %v, %v; want %d ms", in, got, err, ms)

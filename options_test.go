@@ -55,7 +55,7 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 	}{
 		{"TTL", "60s", Options{TTL: -5 * time.Second}},
 		{"TTL", "Infinite", Options{TTL: time.Millisecond}},
-		{"TTL", "24h", Options{TTL: 48 * time.Hour}},
+		{"TTL", "876000h", Options{TTL: MaxTTL + 1}},
 		{"SafetyThreshold", "0.5 to 0.95", Options{SafetyThreshold: 0.99}},
 		{"SafetyThreshold", "0.5 to 0.95", Options{SafetyThreshold: 0.3}},
 		{"SafetyThreshold", "0.5 to 0.95", Options{SafetyThreshold: math.NaN()}},

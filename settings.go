@@ -3,6 +3,7 @@ package leasehold
 import (
 	"math"
 	"reflect"
+	"time"
 )
 
 // Setting is one run-time setting: what it means, what it may be, what it is.
@@ -26,6 +27,9 @@ func (s Setting) Type() string {
 // The keys of the run-time settings.
 const (
 	SettingDefaultTTL       = "default_ttl_seconds"
+	SettingMaxTTL           = "max_ttl_seconds"
+	SettingMaxLeases        = "max_leases"
+	SettingMaxLeasesCaller  = "max_leases_per_caller"
 	SettingMaxRenewals      = "max_renewals"
 	SettingAcquireTimeout   = "acquisition_timeout_ms"
 	SettingCleanupInterval  = "cleanup_interval_seconds"
@@ -36,6 +40,10 @@ const (
 	SettingHistoryRetention = "history_retention_days"
 	SettingHistoryMaxRows   = "history_max_rows"
 )
+
+// DefaultMaxTTL is the longest ttl that a store accepts unless the setting
+// max_ttl_seconds says otherwise.
+const DefaultMaxTTL = 7 * 24 * time.Hour
 
 // DefaultSettings returns every setting at its default, ordered by key.
 func DefaultSettings() []Setting {
@@ -49,7 +57,7 @@ func DefaultSettings() []Setting {
 		{Key: SettingCleanupInterval, Default: int64(300), Min: 1, Max: 86_400,
 			Description: "how often the background sweep tidies"},
 		{Key: SettingDefaultTTL, Default: int64(300), Min: int64(MinTTL.Seconds()), Max: int64(MaxTTL.Seconds()),
-			Description: "the ttl of a lease when the request does not say"},
+			Description: "the ttl of a lease when the request does not say; max_ttl_seconds, if that is less"},
 		{Key: SettingHistoryMaxRows, Default: int64(1_000_000), Min: 0, Max: 1_000_000_000,
 			Description: "how many history records are kept; the oldest go first"},
 		{Key: SettingHistoryRenewals, Default: true,
@@ -58,8 +66,14 @@ func DefaultSettings() []Setting {
 			Description: "how many days history records are kept"},
 		{Key: SettingKeepHistory, Default: true,
 			Description: "whether history records are kept at all"},
+		{Key: SettingMaxLeases, Default: int64(1_000_000), Min: Unlimited, Max: 1_000_000_000,
+			Description: "how many leases may be live; -1 is any number"},
+		{Key: SettingMaxLeasesCaller, Default: int64(Unlimited), Min: Unlimited, Max: 1_000_000_000,
+			Description: "how many leases may be live of one token, or of the open listener, blob leases not counted; -1 is any number"},
 		{Key: SettingMaxRenewals, Default: int64(Unlimited), Min: Unlimited, Max: MaxMaxRenewals,
 			Description: "the renewal limit of a lease when the request does not say; -1 is none"},
+		{Key: SettingMaxTTL, Default: int64(DefaultMaxTTL.Seconds()), Min: int64(MinTTL.Seconds()), Max: int64(MaxTTL.Seconds()),
+			Description: "the longest ttl that a request may ask for; one without an end is not meant"},
 	}
 	for i := range settings {
 		settings[i].Value = settings[i].Default

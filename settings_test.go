@@ -18,6 +18,7 @@ func TestDefaultSettings(t *testing.T) {
 	want := map[string]any{
 		"default_ttl_seconds": int64(300), "max_renewals": int64(-1), "acquisition_timeout_ms": int64(30_000),
 		"cleanup_interval_seconds": int64(300), "auto_expire_enabled": true, "blocking_mode_enabled": true,
+		"max_ttl_seconds": int64(604_800), "max_leases": int64(1_000_000), "max_leases_per_caller": int64(-1),
 		"keep_history": true, "history_renewals": true, "history_retention_days": int64(30), "history_max_rows": int64(1_000_000),
 	}
 	got := map[string]any{}
@@ -54,7 +55,8 @@ func TestDefaultSettingsAreACopy(t *testing.T) {
 
 func TestSettingRanges(t *testing.T) {
 	edges := map[string][2]int64{
-		"default_ttl_seconds": {1, 86_400}, "max_renewals": {-1, 1_000_000}, "acquisition_timeout_ms": {0, 86_400_000},
+		"default_ttl_seconds": {1, 3_153_600_000}, "max_ttl_seconds": {1, 3_153_600_000},
+		"max_leases": {-1, 1_000_000_000}, "max_leases_per_caller": {-1, 1_000_000_000}, "max_renewals": {-1, 1_000_000}, "acquisition_timeout_ms": {0, 86_400_000},
 		"cleanup_interval_seconds": {1, 86_400}, "history_retention_days": {0, 36_500}, "history_max_rows": {0, 1_000_000_000},
 	}
 	for _, s := range leasehold.DefaultSettings() {

@@ -86,6 +86,11 @@ type AcquireRequest struct {
 	// Timeout ends the wait. Zero: the store's default (setting
 	// acquisition_timeout_ms). NoTimeout: only the context ends it.
 	Timeout time.Duration
+
+	// Caller is whose live leases are counted for max_leases_per_caller. A
+	// server fills in the name of the token; it is not sent over the wire.
+	// Empty: nobody's.
+	Caller string
 }
 
 // NoTimeout makes Wait wait until its context ends.
@@ -225,8 +230,8 @@ type TransferRequest struct {
 // Finder is a store that finds a lease by its id alone.
 type Finder interface {
 	// Find returns the lease behind an id, in any state still known. An ended
-	// lease is remembered until the resource's next grant, for an hour at
-	// least if there is none; after that it is ErrNotFound.
+	// lease is remembered until the resource's next grant, or for an hour, or
+	// until 100,000 others have ended; after that it is ErrNotFound.
 	Find(ctx context.Context, id ID) (Lease, error)
 }
 

@@ -51,7 +51,7 @@ func fill(b *testing.B, path string, n int) (text int) {
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; i < n; i += workers {
-				r := leasehold.AcquireRequest{Resource: name(i), Holder: holder(i), TTL: leasehold.MaxTTL}
+				r := leasehold.AcquireRequest{Resource: name(i), Holder: holder(i), TTL: leasehold.DefaultMaxTTL}
 				if _, err := s.Acquire(context.Background(), r); err != nil {
 					b.Error(err)
 					return

@@ -62,6 +62,9 @@ func spent(now Instant, id leasehold.ID, known *Row, own Row, p Policy) leasehol
 }
 
 func (o Outcome) grant(now Instant, r leasehold.AcquireRequest, fresh Fresh, p Policy) Outcome {
+	if fresh.Full != "" {
+		return o.tooMany(fresh)
+	}
 	next := Row{
 		Resource:    r.Resource,
 		Holder:      r.Holder,
@@ -74,6 +77,7 @@ func (o Outcome) grant(now Instant, r leasehold.AcquireRequest, fresh Fresh, p P
 		Renewed:     now.Wall,
 		MaxRenewals: int32(*r.MaxRenewals),
 		Metadata:    r.Metadata,
+		Caller:      r.Caller,
 		Scoped:      p.ScopedIDs,
 	}
 	if next.ID.IsZero() {

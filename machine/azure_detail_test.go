@@ -53,7 +53,7 @@ func TestAzureReviveIsANewGrant(t *testing.T) {
 			want := f.row
 			want.State, want.Token, want.TTL = leasehold.StateActive, newToken, tt.want
 			want.Acquired, want.Renewed, want.Renewals = now.Wall, now.Wall, 0
-			want.Ends = endAfter(tt.want)
+			want.Ends, want.Metadata = endAfter(tt.want), nil
 			if diff := cmp.Diff(want, o.Row, idsByName); diff != "" {
 				t.Errorf("%s: Renew with ttl %v revived another row (-want +got):\n%s", f.name, tt.sent, diff)
 			}

@@ -97,6 +97,8 @@ func (s story) standing(at machine.Time) standing {
 		out.Infinite = true
 	case alive:
 		out.Remaining = time.Duration(s.end - at)
+	default:
+		out.Metadata = nil
 	}
 	return out
 }

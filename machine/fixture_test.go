@@ -90,7 +90,7 @@ func endedForms(written, due leasehold.State) []form {
 
 // rowIn is A's row in a state, with its end so far from now.
 func rowIn(state leasehold.State, end time.Duration) machine.Row {
-	return machine.Row{
+	row := machine.Row{
 		Resource:    resource,
 		Holder:      holder,
 		ID:          cast["A"],
@@ -102,8 +102,11 @@ func rowIn(state leasehold.State, end time.Duration) machine.Row {
 		Renewed:     now.Wall - 20_000,
 		Renewals:    2,
 		MaxRenewals: leasehold.Unlimited,
-		Metadata:    map[string]string{"colour": "red"},
 	}
+	if state.Locked() {
+		row.Metadata = map[string]string{"colour": "red"}
+	}
+	return row
 }
 
 func infinite(r machine.Row) machine.Row {
@@ -119,7 +122,7 @@ func elsewhere(id string) *machine.Row {
 	switch id {
 	case "L":
 	case "R":
-		row.State, row.Ends = leasehold.StateReleased, now.Clock-1
+		row.State, row.Ends, row.Metadata = leasehold.StateReleased, now.Clock-1, nil
 	case "E": // due, and nobody has written it down
 		row.Ends = now.Clock
 	case "K":

@@ -44,6 +44,9 @@ func (o Outcome) extend(now Instant, ttl time.Duration) Outcome {
 // revive is a new grant to the old holder: others may have acted in between,
 // so the old token must not be worth anything any more.
 func (o Outcome) revive(now Instant, ttl time.Duration, fresh Fresh) Outcome {
+	if fresh.Full != "" {
+		return o.tooMany(fresh)
+	}
 	next := o.Row
 	if ttl != 0 {
 		next.TTL = ttl
@@ -84,12 +87,16 @@ func ForceRelease(now Instant, row Row, why string) Outcome {
 	return o.end(now, leasehold.StateReleased, leasehold.KindForceReleased, why)
 }
 
-// end ends the lease now. One that has ended already did so when it did.
+// end ends the lease now. One that has ended already did so when it did. The
+// answer still has the metadata, the row that is kept has none.
 func (o Outcome) end(now Instant, state leasehold.State, kind leasehold.Kind, why string) Outcome {
-	next := o.Row
+	next, metadata := o.Row, o.Row.Metadata
 	next.State = state
 	next.Ends = min(now.Clock, next.Ends)
-	return o.to(next, kind, why)
+	next.Metadata = nil
+	o = o.to(next, kind, why)
+	o.Row.Metadata = metadata
+	return o
 }
 
 // Change swaps the id of an active lease. Known is the row by which the store

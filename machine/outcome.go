@@ -1,12 +1,21 @@
 package machine
 
-import "github.com/leasehold/leasehold"
+import (
+	"strconv"
+
+	"github.com/leasehold/leasehold"
+)
 
 // Fresh is what a new grant would get: the store's next token, and an id in
 // case none was proposed. A store counts the token as used iff Outcome.Granted.
 type Fresh struct {
 	Token uint64
 	ID    leasehold.ID
+
+	// Full names the setting that allows no more live leases, and FullAt is its
+	// value. Empty: there is room for one.
+	Full   string
+	FullAt int64
 }
 
 // Step is one thing to write down: the row after it and its history record.
@@ -32,7 +41,7 @@ type Outcome struct {
 	// Reason says why not. Empty: it is done.
 	Reason leasehold.Reason
 
-	// Field and Problem explain ReasonInvalid.
+	// Field and Problem explain ReasonInvalid and ReasonTooMany.
 	Field, Problem string
 
 	// Granted: a new lease, with the fresh token.
@@ -79,6 +88,12 @@ func (o Outcome) to(next Row, kind leasehold.Kind, why string) Outcome {
 func (o Outcome) no(reason leasehold.Reason) Outcome {
 	o.Reason = reason
 	return o
+}
+
+// tooMany refuses a new lease because there are as many as may be.
+func (o Outcome) tooMany(fresh Fresh) Outcome {
+	o.Field, o.Problem = fresh.Full, strconv.FormatInt(fresh.FullAt, 10)
+	return o.no(leasehold.ReasonTooMany)
 }
 
 // ended is the reason for a row that is neither active nor breaking.

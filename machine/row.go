@@ -59,7 +59,8 @@ type Row struct {
 
 	Renewals    int32
 	MaxRenewals int32
-	Metadata    map[string]string
+	Metadata    map[string]string // none once the lease has ended
+	Caller      string            // whose live leases it counts among; may be empty
 
 	// Former is the id before the last change or transfer, so that a caller
 	// who lost the answer can repeat the call.
@@ -73,16 +74,16 @@ type Row struct {
 }
 
 // At returns the row as it stands at now: a lease past its end is Expired or
-// Broken, whether or not anybody wrote that down.
+// Broken and without metadata, whether or not anybody wrote that down.
 func (r Row) At(now Instant) Row {
 	if now.Clock < r.Ends {
 		return r
 	}
 	switch r.State {
 	case leasehold.StateActive:
-		r.State = leasehold.StateExpired
+		r.State, r.Metadata = leasehold.StateExpired, nil
 	case leasehold.StateBreaking:
-		r.State = leasehold.StateBroken
+		r.State, r.Metadata = leasehold.StateBroken, nil
 	}
 	return r
 }
@@ -101,11 +102,12 @@ func (r Row) Remaining(now Instant) time.Duration {
 
 // Lease tells about the row's lease at now, without its id.
 func (r Row) Lease(now Instant) leasehold.Lease {
+	r = r.At(now)
 	l := leasehold.Lease{
 		Resource:    r.Resource,
 		Holder:      r.Holder,
 		Token:       r.Token,
-		State:       r.At(now).State,
+		State:       r.State,
 		TTL:         r.TTL,
 		Remaining:   r.Remaining(now),
 		AcquiredAt:  time.UnixMilli(r.Acquired).UTC(),

@@ -52,8 +52,9 @@ func TestLease(t *testing.T) {
 	verifyLease(t, "Owned", owned, row.Owned(now))
 
 	past := rowIn(leasehold.StateActive, -agoEnded)
-	want.State, want.Remaining, want.ExpiresAt = leasehold.StateExpired, 0, wall.Add(-agoEnded)
-	verifyLease(t, "Lease of a row past its end", want, past.Lease(now))
+	ended := want
+	ended.State, ended.Remaining, ended.ExpiresAt, ended.Metadata = leasehold.StateExpired, 0, wall.Add(-agoEnded), nil
+	verifyLease(t, "Lease of a row past its end", ended, past.Lease(now))
 
 	want.State, want.TTL, want.Remaining, want.ExpiresAt = leasehold.StateActive, leasehold.Infinite, leasehold.Infinite, time.Time{}
 	verifyLease(t, "Lease without an end", want, infinite(row).Lease(now))

@@ -55,7 +55,11 @@ func brokenChain(before machine.Row, o machine.Outcome) string {
 		}
 		at = s.Row
 	}
-	if !reflect.DeepEqual(at, o.Row) {
+	told := o.Row
+	if len(o.Steps) > 0 && !told.State.Locked() {
+		told.Metadata = nil // for the answer that ended the lease, not for the row
+	}
+	if !reflect.DeepEqual(at, told) {
 		return "the last step's row is not the outcome's"
 	}
 	return ""
@@ -94,6 +98,9 @@ func verifySettle(t *testing.T, row machine.Row, want leasehold.State, kind leas
 	t.Helper()
 	after := row
 	after.State = want
+	if !want.Locked() {
+		after.Metadata = nil
+	}
 	wanted := machine.Outcome{Row: after}
 	if kind != "" {
 		wanted.Steps = []machine.Step{{Row: after, Before: row.State, Kind: kind}}

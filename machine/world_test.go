@@ -73,6 +73,9 @@ func (w *world) resources() []string { return slices.Sorted(maps.Keys(w.rows)) }
 // keep writes an outcome down.
 func (w *world) keep(o machine.Outcome) {
 	w.rows[o.Row.Resource] = o.Row
+	if n := len(o.Steps); n > 0 {
+		w.rows[o.Row.Resource] = o.Steps[n-1].Row
+	}
 	if o.Granted {
 		w.token = o.Row.Token
 	}

@@ -28,6 +28,7 @@ func openSQLite(ctx context.Context, t target, o Options) (leasehold.Store, erro
 	// A nil *sqlite.Store in the interface would not be nil.
 	store, err := sqlite.Open(ctx, file, &sqlite.Options{
 		Durability: durability, Modules: o.Modules, MustExist: o.MustExist, Reach: o.Reach,
+		Reserve: o.Reserve, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/url"
 	"slices"
@@ -42,6 +43,13 @@ type Options struct {
 	// Reach tells whoever finds an embedded database in use where its owner
 	// answers. Default: only the process id and the host are told.
 	Reach string
+
+	// Reserve is how many bytes of disk an embedded database keeps back for when
+	// the disk is full. Default none.
+	Reserve int64
+
+	// Logger hears of what a store does by itself. Default: nobody does.
+	Logger *slog.Logger
 }
 
 // driver is one kind of store.

@@ -12,6 +12,7 @@ var acquireChecks = []check{
 	{name: "MakesAnIDOfItsOwn", run: makesIDs},
 	{name: "TakesTheProposedID", run: takesProposedID},
 	{name: "KeepsMetadata", run: keepsMetadata},
+	{name: "EndedHasNoMetadata", run: endedHasNoMetadata, needs: []Capability{Memory}},
 	{name: "CutsTTLToMilliseconds", run: cutsTTL},
 	{name: "GrantsShortestAndLongest", run: grantsExtremes},
 	{name: "FillsInTheTTL", run: fillsInTTL},
@@ -76,6 +77,38 @@ func keepsMetadata(e *env) {
 	}
 	if got := e.held(g.Lease).Metadata; !maps.Equal(got, want) {
 		e.Errorf("Status.Metadata = %q, want %q", got, want)
+	}
+}
+
+// endedHasNoMetadata: the answer that ends a lease is the last to carry it.
+func endedHasNoMetadata(e *env) {
+	for _, resource := range []string{"released", "broken", "expired"} {
+		r := e.brief(resource, "h")
+		r.Metadata = map[string]string{"k": resource}
+		g := e.grant(r)
+		switch resource {
+		case "released":
+			if l := e.release(g.Lease); l.Metadata["k"] != resource {
+				e.Errorf("Release.Metadata = %q, want it for the last time", l.Metadata)
+			}
+		case "broken":
+			if !e.h.can(Breaking) {
+				continue
+			}
+			l, err := power[leasehold.Breaker](e).Break(e.Context(), leasehold.BreakRequest{Resource: resource})
+			if err != nil || l.Metadata["k"] != resource {
+				e.Errorf("Break = %v, metadata %q; want it for the last time", err, l.Metadata)
+			}
+		case "expired":
+			e.outlive(e.short)
+		}
+		if s := e.status(resource); s.Lease == nil || len(s.Lease.Metadata) != 0 {
+			e.Errorf("Status of a lease that is %s = %s, metadata %v; want it without", resource, tell(s), s.Lease)
+		}
+		if e.h.can(MetadataFilter) {
+			e.lists(leasehold.ListRequest{Metadata: r.Metadata, States: []leasehold.State{
+				leasehold.StateReleased, leasehold.StateExpired, leasehold.StateBroken}})
+		}
 	}
 }
 

@@ -71,7 +71,7 @@ func (e *env) brief(resource, holder string) leasehold.AcquireRequest {
 // because a durable store may write its clock down every second while it has
 // leases that end.
 func (e *env) lasting(resource, holder string) leasehold.AcquireRequest {
-	ttl := leasehold.MaxTTL
+	ttl := e.h.MaxTTL
 	if e.h.can(Infinite) {
 		ttl = leasehold.Infinite
 	}

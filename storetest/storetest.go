@@ -52,7 +52,8 @@ type Harness struct {
 	Parallel bool
 
 	// MinTTL and MaxTTL are the store's limits, where narrower than
-	// leasehold.MinTTL and leasehold.MaxTTL. Zero: those.
+	// leasehold.MinTTL and leasehold.MaxTTL. Zero: those, or the default of the
+	// setting max_ttl_seconds in a store with settings.
 	MinTTL, MaxTTL time.Duration
 
 	// MaxResource is the longest resource name in bytes, where shorter than
@@ -173,6 +174,9 @@ func (h Harness) withDefaults(t *testing.T) Harness {
 	}
 	if h.MaxTTL == 0 {
 		h.MaxTTL = leasehold.MaxTTL
+		if h.can(Settings) {
+			h.MaxTTL = leasehold.DefaultMaxTTL
+		}
 	}
 	if h.MaxResource == 0 {
 		h.MaxResource = leasehold.MaxResource

@@ -120,7 +120,11 @@ func seconds(d time.Duration) float64 {
 	return d.Seconds()
 }
 
-// duration is the inverse of seconds, exact for anything below 48 days.
+// exact is up to how many seconds, 48 days, a float64 holds nanoseconds.
+const exact = 1 << 22
+
+// duration is the inverse of seconds: to the nanosecond for anything below 48
+// days, to the microsecond up to a hundred years.
 // What no duration can hold becomes the nearest that one can: a number from
 // elsewhere must not wrap around.
 func duration(s float64) time.Duration {
@@ -131,6 +135,8 @@ func duration(s float64) time.Duration {
 		return math.MaxInt64
 	case ns <= 0 || math.IsNaN(ns):
 		return 0
+	case s >= exact:
+		return time.Duration(math.Round(s*1e6)) * time.Microsecond
 	default:
 		return time.Duration(ns)
 	}

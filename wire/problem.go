@@ -20,8 +20,8 @@ type Problem struct {
 	Detail string `json:"detail"`
 	Code   string `json:"code"`
 
-	Field      string   `json:"field,omitempty" doc:"The value at fault, with invalid_argument."`
-	Problem    string   `json:"problem,omitempty" doc:"What is wrong with it."`
+	Field      string   `json:"field,omitempty" doc:"The value at fault, with invalid_argument; the setting that is used up, with too_many_leases."`
+	Problem    string   `json:"problem,omitempty" doc:"What is wrong with it; the value of the setting."`
 	Operation  string   `json:"operation,omitempty"`
 	Resource   string   `json:"resource,omitempty"`
 	Store      string   `json:"store,omitempty"`
@@ -63,6 +63,7 @@ var statuses = map[leasehold.Reason]int{
 	leasehold.ReasonTooLarge:    http.StatusRequestEntityTooLarge,
 	leasehold.ReasonMediaType:   http.StatusUnsupportedMediaType,
 	leasehold.ReasonRateLimited: http.StatusTooManyRequests,
+	leasehold.ReasonTooMany:     http.StatusTooManyRequests,
 	leasehold.ReasonUnsupported: http.StatusNotImplemented,
 	leasehold.ReasonUnavailable: http.StatusServiceUnavailable,
 	leasehold.ReasonUnknown:     http.StatusGatewayTimeout,

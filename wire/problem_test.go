@@ -23,6 +23,7 @@ var allReasons = map[leasehold.Reason]int{
 	leasehold.ReasonHeld: 409, leasehold.ReasonBreaking: 409, leasehold.ReasonDeadlock: 409, leasehold.ReasonIDInUse: 409,
 	leasehold.ReasonMissing: 409, leasehold.ReasonTimeout: 409, leasehold.ReasonCancelled: 409, leasehold.ReasonSuperseded: 409,
 	leasehold.ReasonMaxRenewals: 409, leasehold.ReasonBlockingDisabled: 409,
+	leasehold.ReasonTooMany:     429,
 	leasehold.ReasonRateLimited: 429, leasehold.ReasonUnsupported: 501,
 	leasehold.ReasonUnavailable: 503, leasehold.ReasonUnknown: 504,
 }

@@ -18,7 +18,7 @@ type AcquireRequest struct {
 	FilePath    string            `json:"file_path,omitempty" sent:"nonzero" doc:"Another name for resource."`
 	Holder      string            `json:"holder,omitempty" or:"agent_id" sent:"nonzero" example:"ci:42"`
 	AgentID     string            `json:"agent_id,omitempty" sent:"nonzero" doc:"Another name for holder."`
-	TTL         *float64          `json:"ttl_seconds,omitempty" example:"60" doc:"1 to 86400, fractions allowed; -1 means no end. Default: setting default_ttl_seconds."`
+	TTL         *float64          `json:"ttl_seconds,omitempty" example:"60" doc:"1 to the setting max_ttl_seconds, fractions allowed; -1 means no end. Default: setting default_ttl_seconds."`
 	Duration    *float64          `json:"duration,omitempty" doc:"Another name for ttl_seconds."`
 	LeaseID     string            `json:"lease_id,omitempty" sent:"nonzero" doc:"A UUID that makes the request safe to repeat."`
 	Metadata    map[string]string `json:"metadata,omitempty"`

@@ -66,6 +66,12 @@ func serveBinary(t *testing.T, flags ...string) *binaryServer {
 func (s *binaryServer) start(t *testing.T) {
 	t.Helper()
 	s.process = startProcess(t, binary(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, s.flags...)...), func(*exec.Cmd) {})
+	s.await(t)
+}
+
+// await waits until the server says where it is.
+func (s *binaryServer) await(t *testing.T) {
+	t.Helper()
 	eventually(t, "the server answers", func() bool {
 		select {
 		case <-s.process.done:

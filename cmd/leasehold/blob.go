@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/blob"
 	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/spf13/cobra"
@@ -99,7 +100,7 @@ func withCatalog(ctx context.Context, data string, use func(*catalog.Catalog) er
 			err = closed
 		}
 	}()
-	engine, err := openEngine(ctx, data, "full", "", true)
+	engine, err := openEngine(ctx, data, "full", &open.Options{MustExist: true})
 	if err != nil {
 		return err
 	}

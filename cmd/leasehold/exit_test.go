@@ -39,6 +39,7 @@ func TestExitCodes(t *testing.T) {
 		{lease("break", leasehold.ReasonUnsupported), 76},
 		{lease("renew", leasehold.ReasonUnavailable), 69},
 		{lease("renew", leasehold.ReasonRateLimited), 69},
+		{lease("acquire", leasehold.ReasonTooMany), 69},
 		{lease("renew", leasehold.ReasonUnknown), 70},
 		{&leasehold.Error{Reason: leasehold.ReasonUnavailable, Cause: sqlite.ErrExists}, 73},
 		{&leasehold.Error{Reason: leasehold.ReasonUnavailable, Cause: sqlite.ErrInUse}, 69},

@@ -59,7 +59,7 @@ func (a *app) openRooms(ctx context.Context, f serveFlags, reach string, log *sl
 		}
 	}
 	if a.storeURL != "" {
-		if r.store, err = open.Store(ctx, a.storeURL, &open.Options{Reach: reach}); err != nil {
+		if r.store, err = open.Store(ctx, a.storeURL, &open.Options{Reach: reach, Reserve: f.reserve << 20, Logger: log}); err != nil {
 			return nil, err
 		}
 		r.later(r.store.Close)
@@ -79,9 +79,9 @@ func (r *rooms) openData(ctx context.Context, f serveFlags, reach string, log *s
 			return err
 		}
 		r.later(remove)
-		f.data, f.durability = dir, "normal"
+		f.data, f.durability, f.reserve = dir, "normal", 0
 	}
-	engine, err := openEngine(ctx, f.data, f.durability, reach, false)
+	engine, err := openEngine(ctx, f.data, f.durability, &open.Options{Reach: reach, Reserve: f.reserve << 20, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (r *rooms) openData(ctx context.Context, f serveFlags, reach string, log *s
 	if f.blob.off() {
 		return nil
 	}
-	rows, err := openCatalog(ctx, engine, f.data, &chunks.Options{NoSync: f.inMemory}, &catalog.Options{SnapshotTTL: f.blob.snapshotTTL, Logger: log}, r)
+	rows, err := openCatalog(ctx, engine, f.data, &chunks.Options{NoSync: f.inMemory, Full: engine.LowOnSpace}, &catalog.Options{SnapshotTTL: f.blob.snapshotTTL, Logger: log}, r)
 	if err != nil {
 		return err
 	}
@@ -106,18 +106,20 @@ func (r *rooms) openData(ctx context.Context, f serveFlags, reach string, log *s
 type embedded interface {
 	leasehold.Store
 	seam.Engine
+	LowOnSpace() bool
 }
 
 // openEngine opens the embedded engine in the data directory, which is made if
 // it is missing unless it must exist.
-func openEngine(ctx context.Context, dir, durability, reach string, mustExist bool) (embedded, error) {
-	if !mustExist {
+func openEngine(ctx context.Context, dir, durability string, o *open.Options) (embedded, error) {
+	if !o.MustExist {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("data directory: %w", err)
 		}
 	}
 	url := open.SQLiteURL(filepath.Join(dir, dataFile)) + "?durability=" + durability
-	s, err := open.Store(ctx, url, &open.Options{Reach: reach, MustExist: mustExist, Modules: []seam.Module{catalog.Module()}})
+	o.Modules = []seam.Module{catalog.Module()}
+	s, err := open.Store(ctx, url, o)
 	if err != nil {
 		return nil, err
 	}

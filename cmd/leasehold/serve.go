@@ -17,6 +17,7 @@ const (
 	defaultListen = "127.0.0.1:8105"
 	defaultData   = "leasehold-data"
 	dataFile      = "leases.db"
+	maxReserve    = 1 << 20 // MiB
 )
 
 const serveHelp = `Serve leases until SIGTERM or Ctrl-C. When every door answers, the server prints
@@ -42,6 +43,7 @@ const serveExample = `  leasehold serve
 type serveFlags struct {
 	listen, data, durability string
 	inMemory                 bool
+	reserve                  int64 // MiB
 	blob                     blobFlags
 	tokenFile                string
 	groupMayRead             bool
@@ -85,6 +87,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.data, "data", defaultData, "data directory; made if it is missing")
 	flags.StringVar(&f.durability, "durability", "full", "full survives power loss, normal only kill -9")
 	flags.BoolVar(&f.inMemory, "in-memory", false, "keep everything in memory, and nothing afterwards")
+	flags.Int64Var(&f.reserve, "reserve", 64, "MiB of disk kept back, so that leases and deletes go on when the disk is full; 0 keeps none")
 	f.blob.add(cmd)
 	flags.StringVar(&f.tokenFile, "token-file", "", "file of the tokens that callers must show; see leasehold token")
 	flags.BoolVar(&f.groupMayRead, "token-file-group", false, "accept a token file that its group can read")
@@ -128,6 +131,8 @@ func (f serveFlags) validate() error {
 		return usagef("--client-ca needs --token-file, which says what each certificate may do")
 	case f.durability != "full" && f.durability != "normal":
 		return usagef("--durability is %q; want full or normal", f.durability)
+	case f.reserve < 0 || f.reserve > maxReserve:
+		return usagef("--reserve is %d; want MiB from 0 to %d", f.reserve, maxReserve)
 	case f.connections < 1 || f.waiters < 1:
 		return usagef("--max-connections and --max-waiters must be at least 1")
 	}

@@ -29,6 +29,7 @@ func (s *Server) acquire(c *call, in wire.AcquireRequest) (wire.Grant, error) {
 	if !c.caller.MayAct(r.Holder, r.Resource) {
 		return wire.Grant{}, c.forbidden(r.Resource)
 	}
+	r.Caller = c.caller.Name
 	g, err := s.grant(c, r, in.Blocking, wait)
 	if err != nil {
 		return wire.Grant{}, err

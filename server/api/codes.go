@@ -39,6 +39,7 @@ var codes = []code{
 	{leasehold.ReasonTooLarge, "The body has too many bytes."},
 	{leasehold.ReasonMediaType, "The body is not application/json."},
 	{leasehold.ReasonRateLimited, "Too many requests, waiters, streams or reads of the history; the header Retry-After says when to come back."},
+	{leasehold.ReasonTooMany, "As many leases are live as the setting allows that field names: max_leases or max_leases_per_caller."},
 	{leasehold.ReasonUnsupported, "The store behind this server cannot do this."},
 	{leasehold.ReasonUnavailable, "The store is down or the server is shutting down; nothing was changed."},
 	{leasehold.ReasonUnknown, "The store did not answer in time. Whether it took effect is unknown; ask again with the same lease_id."},

@@ -58,7 +58,7 @@ var (
 
 	exampleSetting = wire.Setting{
 		Key: "default_ttl_seconds", Value: 300, Default: 300, Type: "integer",
-		Description: "the ttl of a lease when the request does not say", Min: new(int64(1)), Max: new(int64(86_400)),
+		Description: "the ttl of a lease when the request does not say; max_ttl_seconds, if that is less", Min: new(int64(1)), Max: new(int64(3_153_600_000)),
 	}
 
 	exampleProblem = wire.Problem{

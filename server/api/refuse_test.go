@@ -61,7 +61,7 @@ func TestBadBodies(t *testing.T) {
 		{"two resources of a renew", "/v1/leases/renew", `{"lease_id":"` + otherID + `","resource":"r","file_path":"s"}`, "file_path", "another name"},
 		{"two resources of a release", "/v1/leases/release", `{"lease_id":"` + otherID + `","resource":"r","file_path":"s"}`, "file_path", "another name"},
 		{"two ttls", acquire, `{"resource":"r","holder":"a","ttl_seconds":5,"duration":6}`, "duration", "another name"},
-		{"short ttl", acquire, `{"resource":"r","holder":"a","ttl_seconds":0.5}`, "ttl_seconds", "want 1 to 86400"},
+		{"short ttl", acquire, `{"resource":"r","holder":"a","ttl_seconds":0.5}`, "ttl_seconds", "want 1 to 3153600000"},
 		{"long wait", acquire, `{"resource":"r","holder":"a","blocking":true,"timeout_ms":86400001}`, "timeout_ms", ""},
 		{"high priority", acquire, `{"resource":"r","holder":"a","priority":101}`, "priority", ""},
 		{"long resource", acquire, `{"resource":"` + strings.Repeat("r", 1025) + `","holder":"a"}`, "resource", ""},

@@ -30,7 +30,7 @@ func (s *Server) leaseCalls() []*endpoint {
 			Codes: []leasehold.Reason{leasehold.ReasonHeld, leasehold.ReasonBreaking, leasehold.ReasonTimeout,
 				leasehold.ReasonIDInUse, leasehold.ReasonExpired, leasehold.ReasonReleased, leasehold.ReasonBroken,
 				leasehold.ReasonMaxRenewals, leasehold.ReasonSuperseded, leasehold.ReasonBlockingDisabled,
-				leasehold.ReasonDeadlock, leasehold.ReasonUnsupported}},
+				leasehold.ReasonDeadlock, leasehold.ReasonTooMany, leasehold.ReasonUnsupported}},
 		{Method: http.MethodPost, Path: "/v1/leases/renew", ID: "renew", Roles: holders, Status: http.StatusOK,
 			Summary: "Restart the ttl of an active lease.",
 			Request: wire.RenewRequest{LeaseID: exampleID}, Answer: wire.Owned{Lease: exampleLease}, action: body(s.renew),

@@ -57,7 +57,7 @@ func (c *call) abandon() {
 // nothing underneath to log.
 func saidSo(err error) bool {
 	var f *fault.Error
-	return errors.As(err, &f) && (f.Code == fault.NotImplemented || f.Code == fault.ServerBusy)
+	return errors.As(err, &f) && (f.Code == fault.NotImplemented || f.Code == fault.ServerBusy || f.Code == fault.InsufficientStorage)
 }
 
 // faultOf returns the error as Azure's clients know it.
@@ -69,6 +69,8 @@ func (c *call) faultOf(err error) *fault.Error {
 		f = fault.New(fault.ConditionNotMet)
 		f.Status = http.StatusNotModified
 		return f
+	case errors.As(err, &refused) && refused.Reason == leasehold.ReasonTooMany:
+		return fault.New(fault.ServerBusy).With("As many leases are live as the setting %s allows. Release some, or wait until some end.", leasehold.SettingMaxLeases)
 	case errors.As(err, &refused):
 		f = fault.New(c.dialect.leaseCode(refused))
 		if refused.Container {

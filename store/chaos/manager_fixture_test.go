@@ -108,7 +108,7 @@ func endOf(h *leasehold.Held) *moment {
 func rival(t *testing.T, store leasehold.Waiter, resource string) *moment {
 	t.Helper()
 	var m moment
-	r := leasehold.AcquireRequest{Resource: resource, Holder: "rival", TTL: leasehold.MaxTTL, Timeout: leasehold.NoTimeout}
+	r := leasehold.AcquireRequest{Resource: resource, Holder: "rival", TTL: leasehold.DefaultMaxTTL, Timeout: leasehold.NoTimeout}
 	ctx := t.Context()
 	go func() {
 		if _, err := store.Wait(ctx, r); err == nil {

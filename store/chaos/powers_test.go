@@ -18,7 +18,7 @@ import (
 func operations(id, second, third leasehold.ID) []operation {
 	return []operation{
 		{chaos.OpAcquire, "r", "h", func(ctx context.Context, s *chaos.Store) (any, error) {
-			return s.Acquire(ctx, leasehold.AcquireRequest{Resource: "r", Holder: "h", ID: id, TTL: leasehold.MaxTTL})
+			return s.Acquire(ctx, leasehold.AcquireRequest{Resource: "r", Holder: "h", ID: id, TTL: leasehold.DefaultMaxTTL})
 		}},
 		{chaos.OpWait, "w", "h", func(ctx context.Context, s *chaos.Store) (any, error) {
 			return s.Wait(ctx, leasehold.AcquireRequest{Resource: "w", Holder: "h"})

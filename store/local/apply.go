@@ -109,6 +109,9 @@ func (e *Engine) take(now machine.Instant, s machine.Step) {
 		ent := e.table.put(s.Row)
 		e.save(ent)
 		e.wakeBy(ent.row)
+		if !s.Row.State.Locked() {
+			e.forgetExtra(now)
+		}
 	}
 	if s.Kind != "" {
 		e.record(leasehold.Record{
@@ -142,7 +145,7 @@ func (e *Engine) record(r leasehold.Record) {
 		e.pending.Records = append(e.pending.Records, r)
 	}
 	e.touch()
-	if int64(e.seq-e.purged) > e.config.historyMaxRows+e.config.historyMaxRows/10+1000 {
+	if most := e.historyLimit(); int64(e.seq-e.purged) > most+most/10+fewRecords {
 		signal(e.tidy)
 	}
 }
@@ -165,6 +168,8 @@ func (e *Engine) refusal(op string, now machine.Instant, out machine.Outcome) er
 		}
 		err.RetryAfter = max(0, current.Remaining)
 		err.Waiting = e.waiting(out.Row.Resource)
+	case leasehold.ReasonTooMany:
+		err.RetryAfter = e.nextEnd(now)
 	}
 	return err
 }

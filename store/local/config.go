@@ -14,6 +14,9 @@ type config struct {
 	settings []leasehold.Setting
 
 	defaultTTL      time.Duration
+	maxTTL          time.Duration
+	maxLeases       int64 // Unlimited: any number
+	maxLeasesCaller int64 // the same
 	maxRenewals     int
 	timeout         time.Duration
 	cleanupInterval time.Duration
@@ -47,6 +50,9 @@ func (c *config) read() {
 	integer := func(key string) int64 { return c.settings[c.index(key)].Value.(int64) }
 	boolean := func(key string) bool { return c.settings[c.index(key)].Value.(bool) }
 	c.defaultTTL = time.Duration(integer(leasehold.SettingDefaultTTL)) * time.Second
+	c.maxTTL = time.Duration(integer(leasehold.SettingMaxTTL)) * time.Second
+	c.maxLeases = integer(leasehold.SettingMaxLeases)
+	c.maxLeasesCaller = integer(leasehold.SettingMaxLeasesCaller)
 	c.maxRenewals = int(integer(leasehold.SettingMaxRenewals))
 	c.timeout = time.Duration(integer(leasehold.SettingAcquireTimeout)) * time.Millisecond
 	c.cleanupInterval = time.Duration(integer(leasehold.SettingCleanupInterval)) * time.Second
@@ -65,7 +71,7 @@ func (c *config) index(key string) int {
 // fill puts the defaults where the request leaves a field out.
 func (c *config) fill(r leasehold.AcquireRequest) leasehold.AcquireRequest {
 	if r.TTL == 0 {
-		r.TTL = c.defaultTTL
+		r.TTL = min(c.defaultTTL, c.maxTTL)
 	}
 	if r.MaxRenewals == nil {
 		limit := c.maxRenewals

@@ -28,7 +28,7 @@ import (
 )
 
 // Remembered is how long the last lease of a resource is known after its end,
-// if nobody acquires the resource before.
+// if nobody acquires the resource before and not too many end after it.
 const Remembered = time.Hour
 
 // Options are the engine's. Nil is fine.
@@ -63,6 +63,8 @@ type Engine struct {
 	closed  bool
 
 	lastPurge uint64 // seq of the newest purged record
+	settling  bool   // leases past their end are settled to make room for one
+	lowLimit  int64  // of history records while space is low; 0: it is not
 
 	// What came up while nothing could be decided, and is made good on resume.
 	owed    []leasehold.Record

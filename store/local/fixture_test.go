@@ -222,7 +222,7 @@ func checkTable(t interface {
 	Fatalf(string, ...any)
 }, tb *table) {
 	t.Helper()
-	ids, due, ended, lapsed := 0, 0, 0, 0
+	ids, due, ended, scoped, lapsed, live, callers := 0, 0, 0, 0, 0, 0, map[string]int{}
 	for name, e := range tb.rows {
 		if e.row.Resource != name {
 			t.Fatalf("row %q is filed under %q", e.row.Resource, name)
@@ -242,14 +242,30 @@ func checkTable(t interface {
 		switch e.list {
 		case &tb.ended:
 			ended++
+		case &tb.scoped:
+			scoped++
 		case &tb.lapsed:
 			lapsed++
+		}
+		if e.row.State.Locked() && e.list == nil {
+			live++
+			if e.row.Caller != "" {
+				callers[e.row.Caller]++
+			}
+		}
+	}
+	if tb.live != live || !maps.Equal(tb.callers, callers) {
+		t.Fatalf("%d live of %v are counted, want %d of %v", tb.live, tb.callers, live, callers)
+	}
+	for _, l := range []*list{&tb.ended, &tb.scoped, &tb.lapsed} {
+		if l.len != l.count() {
+			t.Fatalf("a list of %d says it has %d", l.count(), l.len)
 		}
 	}
 	if tb.names.Len() != len(tb.rows) || tb.holders.Len() != len(tb.rows) {
 		t.Fatalf("%d rows, %d by name, %d by holder", len(tb.rows), tb.names.Len(), tb.holders.Len())
 	}
-	if due != tb.due.len() || ended != tb.ended.count() || lapsed != tb.lapsed.count() {
+	if due != tb.due.len() || ended != tb.ended.count() || scoped != tb.scoped.count() || lapsed != tb.lapsed.count() {
 		t.Fatalf("due %d of %d, ended %d of %d, lapsed %d of %d", due, tb.due.len(), ended, tb.ended.count(), lapsed, tb.lapsed.count())
 	}
 	tb.names.Ascend(func(e *entry) bool {

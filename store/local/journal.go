@@ -41,6 +41,13 @@ type Querier interface {
 	Query(ctx context.Context, sql string, args []any, row func(seam.Columns) error) error
 }
 
+// Spacer is a journal that knows when its disk is full.
+type Spacer interface {
+	// LowOnSpace reports whether the disk is full and what is kept back for that
+	// case is in use: only what leases and deletes need should be written.
+	LowOnSpace() bool
+}
+
 // Counters are saved with every commit.
 type Counters struct {
 	Commit  uint64       // number of the last batch

@@ -17,6 +17,9 @@ func (e *Engine) Acquire(ctx context.Context, r leasehold.AcquireRequest) (lease
 	id := freshID(r.ID)
 	out, now, err := e.act(ctx, "acquire", func(now machine.Instant) machine.Outcome {
 		r = e.config.fill(r)
+		if no := e.config.refuseTTL(r.Resource, r.TTL); no.Reason != "" {
+			return no
+		}
 		return e.tryAcquire(now, r, id)
 	})
 	return e.granted(r, out, now, err)
@@ -51,8 +54,10 @@ func freshID(proposed leasehold.ID) leasehold.ID {
 
 // tryAcquire runs the machine. The lock is held and the request filled in.
 func (e *Engine) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id leasehold.ID) machine.Outcome {
+	fresh := e.fresh(id)
+	e.limit(now, r.Resource, r.Caller, &fresh)
 	conflicts := []machine.Row{e.table.row(r.Resource)}
-	return machine.Acquire(now, r, e.fresh(id), conflicts, e.table.known(r.ID), machine.Standard)
+	return machine.Acquire(now, r, fresh, conflicts, e.table.known(r.ID), machine.Standard)
 }
 
 func (e *Engine) fresh(id leasehold.ID) machine.Fresh {
@@ -87,7 +92,11 @@ func (e *Engine) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold
 	}
 	r.TTL = whole(r.TTL)
 	out, now, err := e.act(ctx, "renew", func(now machine.Instant) machine.Outcome {
-		return machine.Renew(now, r, e.fresh(leasehold.ID{}), e.find(r.ID, r.Resource), machine.Standard)
+		row := e.find(r.ID, r.Resource)
+		if no := e.config.refuseTTL(row.Resource, r.TTL); no.Reason != "" {
+			return no
+		}
+		return machine.Renew(now, r, e.fresh(leasehold.ID{}), row, machine.Standard)
 	})
 	if err != nil {
 		return leasehold.Lease{}, err

@@ -20,6 +20,9 @@ func (e *Engine) load(ctx context.Context) (loaded, error) {
 	l := loaded{table: newTable()}
 	var err error
 	l.State, err = e.journal.Load(ctx, func(row machine.Row) error {
+		if !row.State.Locked() {
+			row.Metadata = nil // an older program kept it
+		}
 		l.table.put(row)
 		return nil
 	})

@@ -33,7 +33,9 @@ func (e *Engine) decide(resource string, id leasehold.ID, decide func(seam.View)
 		return nil, e.explain("do", resource, unavailable(err))
 	}
 	now := e.now()
-	d, err := decide(seam.View{Row: e.table.row(resource), Now: now, Fresh: e.fresh(id)})
+	fresh := e.fresh(id)
+	e.limit(now, resource, "", &fresh)
+	d, err := decide(seam.View{Row: e.table.row(resource), Now: now, Fresh: fresh})
 	if err != nil {
 		return e.seen(resource), err
 	}

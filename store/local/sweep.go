@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/machine"
 )
 
 // sweep is the background sweeper. Nothing but tidiness depends on it.
@@ -86,27 +85,15 @@ func (e *Engine) cleanBite(cleaned *leasehold.Cleaned, expiries bool) (*batch, b
 		cleaned.Expired += n
 		more = more || n == bite
 	}
-	n := e.forgetOld(now)
+	n := e.forgetOld(now, bite)
 	cleaned.Forgotten += n
-	return e.latest(), more || n == bite, nil
-}
-
-// forgetOld drops rows whose last lease ended long ago, a bite at a time.
-func (e *Engine) forgetOld(now machine.Instant) (n int) {
-	for ent := e.table.ended.head; ent != nil && n < bite; ent = e.table.ended.head {
-		if ent.row.Ends+machine.Time(Remembered) > now.Clock {
-			break
-		}
-		e.forget(ent)
-		n++
-	}
-	return n
+	return e.latest(), more || n >= bite, nil
 }
 
 // purge drops history records that are past their retention, as one record.
 func (e *Engine) purge(ctx context.Context) (int, error) {
 	e.mu.Lock()
-	keep, retention := e.config.historyMaxRows, e.config.retention
+	keep, retention := e.historyLimit(), e.config.retention
 	e.mu.Unlock()
 	reading, _ := readClocks()
 	before := time.Unix(0, reading.Wall).Add(-retention)

@@ -21,6 +21,9 @@ type table struct {
 	due     heap[*entry]            // live and finite, by end
 	lapsed  list                    // past their end, not yet written down
 	ended   list                    // neither active nor breaking, by end
+	scoped  list                    // those of them whose ids are scoped: blob leases
+	live    int                     // how many are active or breaking, the lapsed not counted
+	callers map[string]int          // how many of the live are a caller's
 }
 
 // entry is one row and its places in the indexes. There may be millions: every
@@ -42,6 +45,7 @@ func newTable() *table {
 		ids:     map[leasehold.ID]*entry{},
 		names:   btree.NewG(btreeDegree, byName),
 		holders: btree.NewG(btreeDegree, byHolder),
+		callers: map[string]int{},
 		due: heap[*entry]{
 			less:  func(a, b *entry) bool { return a.row.Ends < b.row.Ends },
 			place: func(e *entry, at int) { e.due = int32(at) },
@@ -83,6 +87,7 @@ func (t *table) put(row machine.Row) *entry {
 		t.names.ReplaceOrInsert(e)
 		t.holders.ReplaceOrInsert(e)
 	} else {
+		t.count(e, -1)
 		t.unname(e)
 		if e.row.Holder != row.Holder {
 			t.holders.Delete(e)
@@ -93,16 +98,33 @@ func (t *table) put(row machine.Row) *entry {
 	}
 	t.name(e)
 	t.file(e)
+	t.count(e, +1)
 	return e
 }
 
 // drop forgets the resource.
 func (t *table) drop(e *entry) {
+	t.count(e, -1)
 	t.unname(e)
 	t.unfile(e)
 	t.holders.Delete(e)
 	t.names.Delete(e)
 	delete(t.rows, e.row.Resource)
+}
+
+// count adds the entry to the live ones, or takes it out, if it is one.
+func (t *table) count(e *entry, n int) {
+	if !e.row.State.Locked() || e.list == &t.lapsed {
+		return
+	}
+	t.live += n
+	caller := e.row.Caller
+	if caller == "" {
+		return
+	}
+	if t.callers[caller] += n; t.callers[caller] == 0 {
+		delete(t.callers, caller)
+	}
 }
 
 func (t *table) name(e *entry) {
@@ -134,6 +156,8 @@ func (t *table) file(e *entry) {
 	switch {
 	case finite:
 		t.due.push(e)
+	case !e.row.State.Locked() && e.row.Scoped:
+		t.scoped.push(e)
 	case !e.row.State.Locked():
 		t.ended.push(e)
 	}
@@ -150,22 +174,16 @@ func (t *table) unfile(e *entry) {
 
 // lapse moves a lease past its end out of the heap without writing it down.
 func (t *table) lapse(e *entry) {
+	t.count(e, -1)
 	t.unfile(e)
 	t.lapsed.push(e)
 }
 
-// sortEnded orders the list of ended rows by their end, after they came in the
+// sortEnded orders the lists of ended rows by their end, after they came in the
 // journal's order.
 func (t *table) sortEnded() {
-	var all []*entry
-	for e := t.ended.head; e != nil; e = e.next {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.row.Ends, b.row.Ends) })
-	t.ended = list{}
-	for _, e := range all {
-		t.ended.push(e)
-	}
+	t.ended.sort()
+	t.scoped.sort()
 }
 
 // held calls each for the holder's entries, ordered by resource, from the
@@ -184,9 +202,26 @@ func (t *table) named(from string, each func(*entry) bool) {
 }
 
 // list is an intrusive doubly linked list: no allocation for an entry.
-type list struct{ head, tail *entry }
+type list struct {
+	head, tail *entry
+	len        int
+}
+
+// sort orders the list by the ends of the leases.
+func (l *list) sort() {
+	var all []*entry
+	for e := l.head; e != nil; e = e.next {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.row.Ends, b.row.Ends) })
+	*l = list{}
+	for _, e := range all {
+		l.push(e)
+	}
+}
 
 func (l *list) push(e *entry) {
+	l.len++
 	e.list, e.prev, e.next = l, l.tail, nil
 	if l.tail != nil {
 		l.tail.next = e
@@ -197,6 +232,7 @@ func (l *list) push(e *entry) {
 }
 
 func (l *list) remove(e *entry) {
+	l.len--
 	if e.prev != nil {
 		e.prev.next = e.next
 	} else {

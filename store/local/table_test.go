@@ -38,6 +38,7 @@ func TestTableIndexesAgree(t *testing.T) {
 					State:    leasehold.State(1 + draw(4, "state")),
 					Ends:     machine.Time(draw(100, "end")),
 					Scoped:   draw(5, "scoped") == 0,
+					Caller:   []string{"", "a", "b"}[draw(2, "caller")],
 				}
 				row.ID[0], row.ID[1] = byte(id), byte(id>>8)
 				if draw(3, "infinite") == 0 {

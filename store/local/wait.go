@@ -23,6 +23,9 @@ func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 			return refuse(r.Resource, leasehold.ReasonBlockingDisabled)
 		}
 		r = e.config.fill(r)
+		if no := e.config.refuseTTL(r.Resource, r.TTL); no.Reason != "" {
+			return no
+		}
 		out := e.tryAcquire(now, r, id)
 		if !queues(out.Reason) || r.Timeout == 0 {
 			return out

@@ -17,6 +17,9 @@ import (
 // ctx ends the copy is given up and nothing is left behind.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	path, err := resolve(path)
+	if err == nil && s.LowOnSpace() {
+		err = &fileError{path: s.journal.path, what: ErrFull, detail: "is on a full disk, whose reserve a backup could use up; free some space first"}
+	}
 	if err != nil {
 		return unavailable("backup", path, err)
 	}

@@ -19,6 +19,7 @@ type journal struct {
 	path       string
 	durability Durability
 	lock       *lock
+	reserve    *reserve
 
 	writer *writer // nil before Load and after a failed commit
 	broken *writer // the one whose commit failed, to be closed by Load
@@ -34,6 +35,7 @@ type journal struct {
 var (
 	_ local.Journal = (*journal)(nil)
 	_ local.Querier = (*journal)(nil)
+	_ local.Spacer  = (*journal)(nil)
 )
 
 const (
@@ -53,48 +55,80 @@ func openJournal(ctx context.Context, path string, opts Options) (*journal, erro
 	if err != nil {
 		return nil, err
 	}
-	held, err := takeLock(path, opts.Reach)
+	j := &journal{path: path, durability: opts.Durability, reserve: newReserve(path, opts), turns: turns.New(scanShare, 0)}
+	err = j.orGiveUp(func() error {
+		j.lock, err = takeLock(path, opts.Reach)
+		return err
+	})
 	if err != nil {
+		j.reserve.close()
 		return nil, err
 	}
-	if err := prepare(ctx, path, opts.Modules); err != nil {
+	err = j.orGiveUp(func() error { return prepare(ctx, path, opts.Modules) })
+	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, errors.Join(explain(path, err), held.free())
+		j.reserve.close()
+		return nil, errors.Join(explain(path, err), j.lock.free())
 	}
-	return &journal{path: path, durability: opts.Durability, lock: held, turns: turns.New(scanShare, 0)}, nil
+	j.reserve.keep()
+	return j, nil
 }
+
+// orGiveUp does something that needs space, and does it again without the
+// reserve if there is none.
+func (j *journal) orGiveUp(do func() error) error {
+	err := do()
+	if err != nil && j.isFull(err) {
+		j.reserve.giveUp(err)
+		return do()
+	}
+	return err
+}
+
+// isFull reports whether an error comes from a full disk.
+func (j *journal) isFull(err error) bool {
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultFull:
+		return true
+	case sqlite.ResultIOErr, sqlite.ResultCantOpen:
+		return diskFull(j.path)
+	}
+	return noSpace(err)
+}
+
+// LowOnSpace implements local.Spacer.
+func (j *journal) LowOnSpace() bool { return j.reserve.given.Load() }
 
 // Load opens the file anew and reads it. Nothing is reported that is not on
 // disk, whatever became of the handles and syncs before.
-func (j *journal) Load(ctx context.Context, each func(machine.Row) error) (local.State, error) {
-	state, err := j.load(ctx, each)
-	if err != nil {
+func (j *journal) Load(ctx context.Context, each func(machine.Row) error) (state local.State, err error) {
+	if err := j.orGiveUp(j.open); err != nil { // before each is called: it must not be called twice
+		return local.State{}, errors.Join(explain(j.path, err), j.shut())
+	}
+	if state, err = j.writer.load(ctx, each); err != nil {
 		return local.State{}, errors.Join(explain(j.path, err), j.shut())
 	}
 	return state, nil
 }
 
-func (j *journal) load(ctx context.Context, each func(machine.Row) error) (local.State, error) {
+// open opens the file anew.
+func (j *journal) open() error {
 	// What closing says is of no interest: these handles are not trusted, and
 	// what they failed to write is still in the log.
 	_ = j.shut()
 	if j.durability == DurabilityFull {
 		if err := settle(j.path); err != nil {
-			return local.State{}, err
+			return err
 		}
 	}
 	w, err := openWriter(j.path, j.durability)
 	if err != nil {
-		return local.State{}, err
+		return err
 	}
 	j.writer = w
-	state, err := w.load(ctx, each)
-	if err != nil {
-		return local.State{}, err
-	}
-	return state, j.openPools()
+	return j.openPools()
 }
 
 // openPools opens the connections that read.
@@ -124,22 +158,44 @@ func (j *journal) openPool(size int) (*sqlitex.Pool, error) {
 	})
 }
 
-// Commit writes the batch in one transaction.
+// Commit writes the batch in one transaction. If the disk is full it gives the
+// reserve up and writes it again, so that nobody notices.
 func (j *journal) Commit(b *local.Batch) error {
 	if j.writer == nil {
 		return errUnloaded
 	}
-	if err := j.writer.write(b); err != nil {
-		j.broken, j.writer = j.writer, nil
-		return explain(j.path, err)
+	err := j.writer.write(b)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if j.isFull(err) {
+		j.reserve.giveUp(err)
+		if j.writeAgain(b) == nil {
+			return nil
+		}
+	}
+	j.broken, j.writer = j.writer, nil
+	return explain(j.path, err)
+}
+
+// writeAgain opens the file anew and writes a batch whose commit failed, unless
+// it is in the file after all.
+func (j *journal) writeAgain(b *local.Batch) error {
+	if err := j.open(); err != nil {
+		return err
+	}
+	var c local.Counters
+	if _, err := readCounters(j.writer.conn, &c); err != nil || c.Commit >= b.Commit {
+		return err
+	}
+	return j.writer.write(b)
 }
 
 var errUnloaded = errors.New("the journal failed and is not loaded again yet")
 
 // Close closes the file and lets the lock go.
 func (j *journal) Close() error {
+	j.reserve.close()
 	err := explain(j.path, j.shut())
 	return errors.Join(err, j.lock.free())
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"log/slog"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/seam"
@@ -47,6 +48,15 @@ type Options struct {
 	// JSON door. Whoever tries to open the file meanwhile is told. Default: only
 	// the process id and the host are told.
 	Reach string
+
+	// Reserve is how many bytes of disk are kept beside the file, as FILE.reserve,
+	// to be given up when the disk is full. Default: none is made; one that is
+	// there stays, and is used if need be.
+	Reserve int64
+
+	// Logger hears when the reserve is given up and restored. Default: nobody
+	// does.
+	Logger *slog.Logger
 }
 
 func (o *Options) orDefault() Options {
@@ -59,6 +69,9 @@ func (o *Options) orDefault() Options {
 func (o Options) validate() error {
 	if o.Durability > DurabilityNormal {
 		return invalid("durability", fmt.Sprintf("is %d; want DurabilityFull or DurabilityNormal", o.Durability))
+	}
+	if o.Reserve < 0 {
+		return invalid("reserve", fmt.Sprintf("is %d; want bytes, or 0 for none", o.Reserve))
 	}
 	return checkModules(o.Modules)
 }

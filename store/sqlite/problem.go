@@ -88,7 +88,7 @@ func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, errMalformed):
 		return damaged(path, err)
-	case errors.Is(err, syscall.ENOSPC):
+	case noSpace(err):
 		e.what, e.detail = ErrFull, "cannot grow; free some space on its disk"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		e.what, e.detail = ErrReadOnly, "cannot be written to; check the rights on the file and its directory"

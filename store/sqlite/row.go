@@ -34,27 +34,28 @@ func bindRow(s *sqlite.Stmt, r *machine.Row) {
 	}
 	s.BindBool(14, r.Handed)
 	s.BindBool(15, r.Scoped)
+	bindText(s, 16, r.Caller)
 }
 
-// rowReader reads rows of sql/all_leases.sql. Holders and metadata repeat a lot
-// among a million rows, so it keeps one of each.
+// rowReader reads rows of sql/all_leases.sql. Holders, callers and metadata
+// repeat a lot among a million rows, so it keeps one of each.
 type rowReader struct {
-	holders map[string]string
-	pairs   map[string]map[string]string
-	buf     []byte
+	names map[string]string
+	pairs map[string]map[string]string
+	buf   []byte
 }
 
 // mostShared bounds what a rowReader keeps; beyond it values are not repeating.
 const mostShared = 1 << 16
 
 func newRowReader() *rowReader {
-	return &rowReader{holders: map[string]string{}, pairs: map[string]map[string]string{}}
+	return &rowReader{names: map[string]string{}, pairs: map[string]map[string]string{}}
 }
 
 func (d *rowReader) row(s *sqlite.Stmt) (machine.Row, error) {
 	r := machine.Row{
 		Resource:    s.ColumnText(0),
-		Holder:      d.holder(s, 1),
+		Holder:      d.name(s, 1),
 		Token:       uint64(s.ColumnInt64(3)),
 		State:       leasehold.State(s.ColumnInt64(4)),
 		TTL:         time.Duration(s.ColumnInt64(5)),
@@ -65,6 +66,7 @@ func (d *rowReader) row(s *sqlite.Stmt) (machine.Row, error) {
 		MaxRenewals: s.ColumnInt32(10),
 		Handed:      s.ColumnBool(13),
 		Scoped:      s.ColumnBool(14),
+		Caller:      d.name(s, 15),
 	}
 	if r.State > leasehold.StateBroken {
 		return r, fmt.Errorf("the lease on %q has a state that is none: %w", r.Resource, errMalformed)
@@ -79,16 +81,16 @@ func (d *rowReader) row(s *sqlite.Stmt) (machine.Row, error) {
 	return r, err
 }
 
-func (d *rowReader) holder(s *sqlite.Stmt, col int) string {
+func (d *rowReader) name(s *sqlite.Stmt, col int) string {
 	b := d.bytes(s, col)
-	if h, ok := d.holders[string(b)]; ok {
-		return h
+	if n, ok := d.names[string(b)]; ok {
+		return n
 	}
-	h := string(b)
-	if len(d.holders) < mostShared {
-		d.holders[h] = h
+	n := string(b)
+	if len(d.names) < mostShared {
+		d.names[n] = n
 	}
-	return h
+	return n
 }
 
 func (d *rowReader) metadata(s *sqlite.Stmt, col int) (map[string]string, error) {

@@ -54,7 +54,10 @@ type BlockLists struct {
 // statements are right in any order. Azure has no conditions here; those of a are
 // asked as of what makes a blob, for a caller who must not overwrite one.
 func (c *Catalog) StageBlock(ctx context.Context, ref Ref, block string, u *Upload, a Access) error {
-	err := checkWritable(ref)
+	err := c.room()
+	if err == nil {
+		err = checkWritable(ref)
+	}
 	if err == nil {
 		err = c.join(ctx, ref, func(e *edit) error { return e.stage(ctx, block, u, a) })
 	}

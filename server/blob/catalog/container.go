@@ -117,6 +117,9 @@ func (c *Catalog) CreateContainer(ctx context.Context, ref Ref, d ContainerDetai
 	if err := CheckContainer(ref.Container); err != nil {
 		return nil, err
 	}
+	if err := c.room(); err != nil {
+		return nil, err
+	}
 	defer c.containerLocks.lock(ref.path())()
 	if _, err := c.container(ctx, ref); err == nil {
 		return nil, fault.New(fault.ContainerAlreadyExists)
@@ -236,7 +239,7 @@ const emptyBite = 2000
 // empty deletes what was in a container, and at last its row. Leases go first:
 // while the row is there, this begins again after a crash.
 func (c *Catalog) empty(ctx context.Context, ref Ref, id int64) error {
-	leased, err := c.engine.Names(ctx, ref.Resource() + "/")
+	leased, err := c.engine.Names(ctx, ref.Resource()+"/")
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,9 @@ func (c *Catalog) Copy(ctx context.Context, ref Ref, r CopyRequest, a Access) (*
 	if err := checkWritable(ref); err != nil {
 		return nil, err
 	}
+	if err := c.room(); err != nil {
+		return nil, err
+	}
 	defer c.lockBoth(ref, r.Source)()
 	row, err := c.container(ctx, ref)
 	if err != nil {

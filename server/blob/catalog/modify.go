@@ -13,6 +13,9 @@ import (
 // may refuse; it is called once, under the blob's lock. If touch is set the
 // item gets a new ETag. Of a snapshot only the tier may change.
 func (c *Catalog) Modify(ctx context.Context, ref Ref, a Access, touch bool, change func(*Item) error) (*Item, error) {
+	if err := c.room(); err != nil {
+		return nil, err
+	}
 	var made *Item
 	err := c.edit(ctx, ref, func(e *edit) error {
 		if !e.exists() {

@@ -14,7 +14,11 @@ const PageSize = 512
 // PutPages writes n bytes of a page blob from offset on, or clears them if
 // there is no upload. It takes the upload over.
 func (c *Catalog) PutPages(ctx context.Context, ref Ref, offset, n int64, u *Upload, a Access) (*Item, error) {
-	changed, err := c.editPages(ctx, ref, a, func(e *edit, _ *Item) (pageChange, error) {
+	write := c.write
+	if u == nil {
+		write = c.shrink
+	}
+	changed, err := c.editPages(ctx, ref, a, write, func(e *edit, _ *Item) (pageChange, error) {
 		return pageChange{from: offset, to: offset + n, upload: u}, checkPages(e.item, offset, n, u)
 	})
 	if u != nil {
@@ -43,7 +47,7 @@ func checkPages(i *Item, offset, n int64, u *Upload) error {
 // Resize changes the size of a page blob. What is cut off is gone; what is
 // added is zeros.
 func (c *Catalog) Resize(ctx context.Context, ref Ref, size int64, a Access) (*Item, error) {
-	return c.editPages(ctx, ref, a, func(e *edit, changed *Item) (pageChange, error) {
+	return c.editPages(ctx, ref, a, c.shrink, func(e *edit, changed *Item) (pageChange, error) {
 		switch {
 		case e.item.Kind != Page:
 			return pageChange{}, fault.New(fault.InvalidBlobType).With("only page blobs can be resized")
@@ -55,12 +59,14 @@ func (c *Catalog) Resize(ctx context.Context, ref Ref, size int64, a Access) (*I
 	})
 }
 
-// editPages changes a page blob. Plan says which bytes change, and may change
+// editPages changes a page blob by write or shrink. Plan says which bytes change, and may change
 // the item; what it refuses is told after the lease and the conditions were
 // asked.
-func (c *Catalog) editPages(ctx context.Context, ref Ref, a Access, plan func(*edit, *Item) (pageChange, error)) (*Item, error) {
+func (c *Catalog) editPages(ctx context.Context, ref Ref, a Access,
+	write func(context.Context, Ref, func(*edit) error) error, plan func(*edit, *Item) (pageChange, error),
+) (*Item, error) {
 	var changed Item
-	err := c.write(ctx, ref, func(e *edit) error {
+	err := write(ctx, ref, func(e *edit) error {
 		if !e.exists() {
 			return fault.New(fault.BlobNotFound)
 		}

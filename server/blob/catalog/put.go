@@ -64,8 +64,17 @@ func checkEmpty(kind Kind, size, sequence int64) error {
 	return nil
 }
 
-// write is edit for what makes or changes content: never a snapshot's.
+// write is edit for what makes or changes content: never a snapshot's, and not
+// while the disk is full.
 func (c *Catalog) write(ctx context.Context, ref Ref, change func(*edit) error) error {
+	if err := c.room(); err != nil {
+		return err
+	}
+	return c.shrink(ctx, ref, change)
+}
+
+// shrink is write for what takes no space.
+func (c *Catalog) shrink(ctx context.Context, ref Ref, change func(*edit) error) error {
 	if err := checkWritable(ref); err != nil {
 		return err
 	}

@@ -20,6 +20,9 @@ func (c *Catalog) Snapshot(ctx context.Context, ref Ref, metadata map[string]str
 	if ref.IsSnapshot() {
 		return nil, fault.New(fault.InvalidQueryParameterValue).With("a snapshot has no snapshots")
 	}
+	if err := c.room(); err != nil {
+		return nil, err
+	}
 	var taken *Item
 	err := c.join(ctx, ref, func(e *edit) error {
 		if !e.exists() {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/internal/soak"
+	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/leasehold/leasehold/server/blob/fault"
 )
 

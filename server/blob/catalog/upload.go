@@ -61,7 +61,7 @@ func (c *Catalog) Accept(body []byte) *Upload {
 	size := int64(len(body))
 	chunk, sums, err := c.content.Write(bytes.NewReader(body), size, size)
 	u := newUpload(c.content, chunk, sums)
-	u.failed = err
+	u.failed = explainFull(err)
 	return u
 }
 
@@ -75,6 +75,9 @@ func newUpload(store *content.Store, chunk content.Chunk, sums content.Sums) *Up
 func (c *Catalog) Receive(ctx context.Context, ref Ref, a Access, body io.Reader, size, limit int64) (*Upload, error) {
 	if size > limit {
 		return nil, tooLarge(limit)
+	}
+	if err := c.room(); err != nil {
+		return nil, err
 	}
 	if size < 0 || size > content.InlineLimit { // less is taken in sooner than looked up
 		if err := c.foresee(ctx, ref, a); err != nil {
@@ -121,7 +124,7 @@ func explainUpload(ctx context.Context, err error, size, limit int64) error {
 	case errors.Is(err, content.ErrShort), errors.Is(err, content.ErrSource) && errors.Is(err, io.ErrUnexpectedEOF):
 		return fault.New(fault.InvalidInput).With("the body is truncated: it has fewer bytes than were announced")
 	}
-	return err
+	return explainFull(err)
 }
 
 func tooLarge(limit int64) error {

@@ -19,6 +19,8 @@ var (
 	ErrSource = errors.New("content: cannot read what is to be written")
 	// ErrDamaged: a chunk's bytes are not those that were written, or are gone.
 	ErrDamaged = errors.New("content: damaged chunk")
+	// ErrFull: there is no space for what was to be written.
+	ErrFull = errors.New("content: no space left")
 	// ErrRange: the caller asked for bytes that the chunk does not have.
 	ErrRange = errors.New("content: no such range")
 )

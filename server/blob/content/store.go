@@ -19,6 +19,10 @@ type Options struct {
 	// NoSync leaves it to the system when bytes reach the disk: for data that
 	// may be thrown away. Default false: what Write returned survives a power cut.
 	NoSync bool
+
+	// Full reports that the disk is full, so that nothing is written until it is
+	// not. Default: that is found out by writing.
+	Full func() bool
 }
 
 // Store keeps chunks below one directory. Its methods may be called by several
@@ -26,6 +30,7 @@ type Options struct {
 type Store struct {
 	dir, chunks, tmp string
 	sync             syncer
+	full             func() bool
 	opened           int64 // the largest id on disk when the store was opened
 	last             atomic.Int64
 	closed           atomic.Bool
@@ -44,6 +49,9 @@ func Open(dir string, o *Options) (*Store, error) {
 	s := &Store{dir: dir, chunks: filepath.Join(dir, "chunks"), tmp: filepath.Join(dir, "tmp"), sync: toDisk}
 	if o.NoSync {
 		s.sync = notAtAll
+	}
+	if s.full = o.Full; s.full == nil {
+		s.full = func() bool { return false }
 	}
 	if err := s.prepare(); err != nil {
 		return nil, fmt.Errorf("content: open %s: %w", dir, err)
@@ -83,6 +91,14 @@ func (s *Store) Close() error {
 func (s *Store) usable() error {
 	if s.closed.Load() {
 		return fmt.Errorf("content: the store is closed: %w", fs.ErrClosed)
+	}
+	return nil
+}
+
+// Room returns ErrFull while the disk is known to be full.
+func (s *Store) Room() error {
+	if s.full() {
+		return ErrFull
 	}
 	return nil
 }

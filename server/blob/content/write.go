@@ -3,11 +3,14 @@ package content
 import (
 	"bytes"
 	"crypto/md5"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"os"
+	"runtime"
 	"sync"
+	"syscall"
 )
 
 // bufferSize is how much of a stream is in memory. It is more than InlineLimit,
@@ -34,7 +37,7 @@ var (
 // as durable as the caller makes it. However much r has, no more than InlineLimit
 // and one buffer are in memory.
 func (s *Store) Write(r io.Reader, size, limit int64) (Chunk, Sums, error) {
-	if err := s.usable(); err != nil {
+	if err := errors.Join(s.usable(), s.Room()); err != nil {
 		return Chunk{}, Sums{}, err
 	}
 	in := intake{r: r, size: size, limit: limit}
@@ -86,6 +89,9 @@ func (s *Store) writeFile(in *intake, w *scratch, n int, done bool) (Chunk, Sums
 		return Chunk{}, Sums{}, disk(err)
 	}
 	sums, err := w.copy(file, in, n, done)
+	if err == nil { // zeros at the end were only counted
+		err = disk(file.Truncate(in.got))
+	}
 	if err == nil {
 		err = disk(s.sync.file(file))
 	}
@@ -105,13 +111,15 @@ func (s *Store) writeFile(in *intake, w *scratch, n int, done bool) (Chunk, Sums
 
 func (w *scratch) copy(file *os.File, in *intake, n int, done bool) (Sums, error) {
 	var sums Sums
+	var at int64
 	w.md5.Reset()
 	for {
 		w.md5.Write(w.buf[:n])
 		sums.CRC = UpdateCRC(sums.CRC, w.buf[:n])
-		if _, err := file.Write(w.buf[:n]); err != nil {
+		if err := writeSparse(file, w.buf[:n], at); err != nil {
 			return sums, disk(err)
 		}
+		at += int64(n)
 		if done {
 			w.md5.Sum(sums.MD5[:0])
 			return sums, nil
@@ -123,10 +131,43 @@ func (w *scratch) copy(file *os.File, in *intake, n int, done bool) (Sums, error
 	}
 }
 
+// sparseUnit is what a file system can leave out.
+const sparseUnit = 4 << 10
+
+var zeroUnit [sparseUnit]byte
+
+// writeSparse writes bytes at a place of a new file, which begins at a multiple
+// of the unit, and leaves out units of zeros: they read as such all the same. So
+// a copy of a page blob's gaps takes no space, however large they are.
+func writeSparse(file *os.File, p []byte, at int64) error {
+	for len(p) > 0 {
+		zeros, data := 0, 0
+		for len(p)-zeros >= sparseUnit && bytes.Equal(p[zeros:zeros+sparseUnit], zeroUnit[:]) {
+			zeros += sparseUnit
+		}
+		p, at = p[zeros:], at+int64(zeros)
+		for data < len(p) && (len(p)-data < sparseUnit || !bytes.Equal(p[data:data+sparseUnit], zeroUnit[:])) {
+			data = min(data+sparseUnit, len(p))
+		}
+		if data == 0 {
+			return nil
+		}
+		if _, err := file.WriteAt(p[:data], at); err != nil {
+			return err
+		}
+		p, at = p[data:], at+int64(data)
+	}
+	return nil
+}
+
 // disk marks an error of the file system as this package's.
 func disk(err error) error {
-	if err == nil {
+	const diskFull = syscall.Errno(112) // ERROR_DISK_FULL
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), runtime.GOOS == "windows" && errors.Is(err, diskFull):
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return fmt.Errorf("content: %w", err)
 }

@@ -159,6 +159,9 @@ const (
 
 // The server's own trouble.
 const (
+	// InsufficientStorage is not among Azure's, whose disks are never full.
+	InsufficientStorage = "InsufficientStorage"
+
 	InternalError     = "InternalError"
 	NotImplemented    = "NotImplemented"
 	OperationTimedOut = "OperationTimedOut"

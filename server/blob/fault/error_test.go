@@ -69,6 +69,7 @@ var statuses = map[int]string{
 	500: `CannotVerifyCopySource InternalError OperationTimedOut`,
 	501: `NotImplemented`,
 	503: `ServerBusy`,
+	507: `InsufficientStorage`,
 }
 
 func TestStatuses(t *testing.T) {

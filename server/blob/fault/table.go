@@ -143,6 +143,8 @@ var table = map[string]entry{
 	LeaseNotPresentWithContainerOperation: {failed, "There is currently no lease on the container.", "The request has a lease id; its lease may have expired."},
 	LeaseNotPresentWithLeaseOperation:     {conflict, "There is currently no lease on the blob.", ""},
 
+	InsufficientStorage: {http.StatusInsufficientStorage, "The server's disk is full.", "Reads, deletes and leases go on: delete blobs, or ask the operator for space."},
+
 	InternalError:     {broken, "Server encountered an internal error. Please try again after some time.", "The server's log tells more."},
 	NotImplemented:    {http.StatusNotImplemented, "The requested operation is not implemented on the specified resource.", ""},
 	OperationTimedOut: {broken, "Operation could not be completed within the specified time.", "It may or may not have been done: read before you try again."},

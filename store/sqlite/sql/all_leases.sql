@@ -1,4 +1,4 @@
 SELECT
   resource, holder, id, token, state, ttl, ends, acquired, renewed,
-  renewals, max_renewals, metadata, former, handed, scoped
+  renewals, max_renewals, metadata, former, handed, scoped, caller
 FROM leases ORDER BY resource

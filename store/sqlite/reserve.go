@@ -1,0 +1,174 @@
+package sqlite
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// reserve is a file beside the database that takes up space until the disk is
+// full. It is then deleted, so that leases and deletes go on, and made again
+// when there is room. Nil is none.
+type reserve struct {
+	path string
+	size int64
+	log  *slog.Logger
+
+	given atomic.Bool // given up, and not restored yet
+
+	mu      sync.Mutex // held while the file changes
+	closed  bool
+	stop    chan struct{}
+	running sync.WaitGroup // the goroutine that restores it
+}
+
+// restoreEvery is how often a reserve that was given up is tried again. A
+// variable only because tests would have to wait for it.
+var restoreEvery = 5 * time.Second
+
+// newReserve does nothing yet. The caller has the lock when it uses it.
+func newReserve(database string, o Options) *reserve {
+	r := &reserve{path: database + ".reserve", size: o.Reserve, log: o.Logger, stop: make(chan struct{})}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	return r
+}
+
+// keep makes sure that the file is there, as large as it should be. A disk that
+// has no room for it leaves it given up.
+func (r *reserve) keep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.size == 0 {
+		return // that of another process stays: it will want it again
+	}
+	if err := r.allocate(r.size); err != nil {
+		r.lose(err)
+	}
+}
+
+// giveUp frees the space, that of an attempt to restore it too.
+func (r *reserve) giveUp(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := os.Stat(r.path); err == nil {
+		r.lose(cause)
+	}
+}
+
+// lose deletes the file and tries to get it back from time to time.
+func (r *reserve) lose(cause error) {
+	// Truncated first: whoever copies the directory may have it open.
+	_ = os.Truncate(r.path, 0)
+	_ = os.Remove(r.path)
+	if r.size == 0 || r.closed || r.given.Swap(true) {
+		return
+	}
+	r.log.Warn("the disk is full: the reserve is given up for leases and deletes; free some space",
+		"reserve", r.path, "bytes", r.size, "cause", cause)
+	r.running.Go(r.restore)
+}
+
+// restore tries until there is room for the reserve and a quarter more: less
+// would be used up and given up again the next moment.
+func (r *reserve) restore() {
+	for tick := time.NewTicker(restoreEvery); ; {
+		select {
+		case <-tick.C:
+		case <-r.stop:
+			tick.Stop()
+			return
+		}
+		if r.tryRestore() {
+			tick.Stop()
+			r.log.Info("the disk has room again: the reserve is restored", "reserve", r.path, "bytes", r.size)
+			return
+		}
+	}
+}
+
+func (r *reserve) tryRestore() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// Looked up first: to allocate in vain takes all the space there is for a
+	// moment, in which a commit would fail.
+	if free, err := freeSpace(filepath.Dir(r.path)); err != nil || free < r.size+r.size/4 {
+		return false
+	}
+	if r.allocate(r.size) != nil {
+		_ = os.Remove(r.path)
+		return false
+	}
+	r.given.Store(false)
+	return true
+}
+
+// allocate makes the file take up size bytes of the disk.
+func (r *reserve) allocate(size int64) error {
+	file, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(allocate(file, size), file.Close())
+}
+
+// close ends the goroutine. The file stays: a server that starts on a full disk
+// needs it most.
+func (r *reserve) close() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	again := r.closed
+	r.closed = true
+	r.mu.Unlock()
+	if !again {
+		close(r.stop)
+	}
+	r.running.Wait()
+}
+
+// fillUp makes a file take up space by writing to it, where the system has no
+// better way. What it writes cannot be compressed.
+func fillUp(file *os.File, size int64) error {
+	info, err := file.Stat()
+	if err != nil || info.Size() >= size {
+		return err
+	}
+	if _, err := file.Seek(info.Size(), io.SeekStart); err != nil {
+		return err
+	}
+	var seed [32]byte
+	_, err = io.CopyN(file, rand.NewChaCha8(seed), size-info.Size())
+	return errors.Join(err, file.Sync())
+}
+
+// noSpace reports whether an error of the system says that the disk, or the
+// user's share of it, is full.
+func noSpace(err error) bool {
+	const diskFull = syscall.Errno(112) // ERROR_DISK_FULL
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		runtime.GOOS == "windows" && errors.Is(err, diskFull)
+}
+
+// diskFull reports whether nothing can be written beside the file. SQLite does
+// not always say why a write failed.
+func diskFull(path string) bool {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".probe-*")
+	if err != nil {
+		return noSpace(err)
+	}
+	_, err = file.Write(make([]byte, 256<<10))
+	err = errors.Join(err, file.Sync(), file.Close())
+	_ = os.Remove(file.Name())
+	return noSpace(err)
+}
