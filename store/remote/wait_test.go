@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -190,46 +189,25 @@ func TestWaitOfUnknownLength(t *testing.T) {
 	}
 }
 
-// The grant that is on its way while the caller leaves is given back.
+// The grant that comes when the caller of an acquire has left is given back,
+// unless the caller can ask for it again.
 func TestLateGrantsAreGivenBack(t *testing.T) {
-	calls := map[string]func(*remote.Store, context.Context, leasehold.AcquireRequest) (leasehold.Grant, error){
-		"Acquire": (*remote.Store).Acquire, "Wait": (*remote.Store).Wait,
-	}
-	for name, call := range calls {
-		for _, proposed := range []leasehold.ID{{}, leasehold.NewID()} {
-			synctest.Test(t, func(t *testing.T) {
-				var released []string
-				var mu sync.Mutex
-				s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-					if req.URL.Path == "/v1/leases/release" {
-						var in wire.ReleaseRequest
-						_ = json.NewDecoder(req.Body).Decode(&in)
-						mu.Lock()
-						released = append(released, in.Reason)
-						mu.Unlock()
-						answer(w, http.StatusOK, wire.Released{Success: true, Lease: wire.FromLease(lease())})
-						return
-					}
-					in := asked(t, req)
-					<-req.Context().Done() // the client leaves, and the grant is under way
-					grantTo(w, in, 0)
-				}))
-				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("enough"))
-				defer cancel()
-				r := request()
-				r.ID = proposed
-				_, err := call(s, ctx, r)
-				if err == nil {
-					t.Errorf("%s = a grant, want an error", name)
-				}
-				synctest.Wait()
-				mu.Lock()
-				defer mu.Unlock()
-				if want := proposed.IsZero(); (len(released) == 1) != want || want && released[0] != "abandoned" {
-					t.Errorf("%s, id proposed: %v: released %q", name, !proposed.IsZero(), released)
-				}
-			})
-		}
+	for _, proposed := range []leasehold.ID{{}, leasehold.NewID()} {
+		synctest.Test(t, func(t *testing.T) {
+			d, gate := blocked(t)
+			s := overPipes(t, d)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("enough"))
+			defer cancel()
+			r := request()
+			r.ID = proposed
+			_, err := s.Acquire(ctx, r)
+			typed(t, "Acquire", err, leasehold.ReasonUnknown)
+			close(gate)
+			synctest.Wait()
+			if _, _, reasons := d.seen(); (len(reasons) == 1) != proposed.IsZero() || proposed.IsZero() && reasons[0] != "abandoned" {
+				t.Errorf("id proposed: %v: released %q", !proposed.IsZero(), reasons)
+			}
+		})
 	}
 }
 
