@@ -48,11 +48,9 @@ func (w *wait) leave(p *pending) {
 			w.abandon(w.request.Resource, w.request.ID)
 		}
 	})
-	enough := time.NewTimer(patience)
-	defer enough.Stop()
 	select {
 	case <-done:
-	case <-enough.C:
+	case <-time.After(patience):
 		if !w.own {
 			cancel() // the caller may come back with the id
 		}
@@ -82,27 +80,23 @@ func (w *wait) takeOver(ctx context.Context, p *pending) {
 		defer p.leave(nil)
 		defer p.cancel()
 	}
-	ended := p == nil
-	for pause := firstPause; ; pause *= 2 {
-		last := ended
-		over, fits := w.repeat(ctx)
-		if over && last {
+	ended, over := p == nil, true
+	for pause := time.Duration(0); ; pause = max(2*pause, firstPause) {
+		select {
+		case r := <-first:
+			if ended = true; over && r.err == nil {
+				return
+			}
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		last, fits := ended, false
+		if over, fits = w.repeat(ctx); over && last {
 			return
 		}
 		if !fits && p != nil {
 			p.cancel()
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case r := <-first:
-			if ended = true; over && r.err == nil {
-				timer.Stop()
-				return
-			}
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
 		}
 	}
 }
@@ -149,11 +143,9 @@ func (s *Store) abandon(resource string, id leasehold.ID) {
 		if !errors.Is(err, leasehold.ErrUnavailable) && !errors.Is(err, leasehold.ErrUnknown) {
 			return
 		}
-		timer := time.NewTimer(pause)
 		select {
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -133,6 +134,70 @@ func TestConnectionsThatDieInUse(t *testing.T) {
 }
 
 const free = `{"resource":"r","locked":false,"lease":null,"waiters":[]}`
+
+func errOf[T any](_ T, err error) error { return err }
+
+// A connection that ends while the answer is awaited is none of net/http's reasons
+// to send a change again. Reads are sent again, also those with a body.
+func TestNothingIsSentTwice(t *testing.T) {
+	id := leasehold.NewID()
+	calls := map[string]func(ctx context.Context, s *remote.Store) error{
+		"/v1/leases/acquire": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.Acquire(ctx, request()))
+		},
+		"/v1/leases/renew": renew,
+		"/v1/leases/release": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.Release(ctx, leasehold.ReleaseRequest{ID: id}))
+		},
+		"/v1/leases/change": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.Change(ctx, leasehold.ChangeRequest{ID: id, Proposed: leasehold.NewID()}))
+		},
+		"/v1/leases/transfer": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.Transfer(ctx, leasehold.TransferRequest{ID: id, To: "x"}))
+		},
+		"/v1/leases/break": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.Break(ctx, leasehold.BreakRequest{Resource: "r"}))
+		},
+		"/v1/leases/cleanup":    func(ctx context.Context, s *remote.Store) error { return errOf(s.Cleanup(ctx)) },
+		"/v1/holders/h/release": func(ctx context.Context, s *remote.Store) error { return errOf(s.ReleaseHolder(ctx, "h", "")) },
+		"/v1/config/keep_history": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.SetSetting(ctx, "keep_history", true))
+		},
+	}
+	both(t, func(t *testing.T, o func() *remote.Options) {
+		for path, call := range calls {
+			var arrived atomic.Int32
+			s := server(t, o(), func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				switch r.URL.Path {
+				case "/v1/resource":
+					answer(w, http.StatusOK, wire.Resource{Resource: "r"})
+				case "/v1/leases/get":
+					if arrived.Add(1)%2 == 1 {
+						sever(w)
+					}
+					renewed(w, r)
+				case path:
+					arrived.Add(1)
+					fallthrough
+				default:
+					sever(w)
+				}
+			})
+			if _, err := s.Status(t.Context(), "r"); err != nil { // leaves a connection
+				t.Fatalf("Status = %v, want an answer", err)
+			}
+			typed(t, path, call(t.Context(), s), leasehold.ReasonUnknown)
+			if n := arrived.Swap(0); n != 1 {
+				t.Errorf("%s arrived %d times, want once", path, n)
+			}
+			_, _ = s.Status(t.Context(), "r")
+			if _, err := s.Find(t.Context(), id); err != nil || arrived.Load() != 2 {
+				t.Errorf("Find = %v after %d requests, want an answer to the second", err, arrived.Load())
+			}
+		}
+	})
+}
 
 // Connections that nobody needed for a while are closed by the way.
 func TestOldConnectionsAreClosed(t *testing.T) {
