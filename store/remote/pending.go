@@ -54,6 +54,9 @@ func (w *work) close() {
 func with(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(other, func() { cancel(errClosed) })
+	if other.Err() != nil {
+		cancel(errClosed) // now, not soon
+	}
 	return ctx, func() {
 		stop()
 		cancel(nil)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,15 +125,21 @@ func TestWaitWhoseServerIsGone(t *testing.T) {
 }
 
 func TestWaitWithoutAnIDIsNotRepeated(t *testing.T) {
-	var requests atomic.Int32
-	s := server(t, nil, func(w http.ResponseWriter, req *http.Request) {
-		requests.Add(1)
-		sever(w)
+	synctest.Test(t, func(t *testing.T) {
+		waits := 0
+		s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if in := asked(t, req); in.Blocking && in.TimeoutMS == nil {
+				waits++ // other than to end it
+			}
+			sever(w)
+		}))
+		_, err := s.Wait(t.Context(), request())
+		typed(t, "Wait", err, leasehold.ReasonUnknown)
+		time.Sleep(time.Minute)
+		if waits != 1 {
+			t.Errorf("the server was asked %d times, want once", waits)
+		}
 	})
-	_, err := s.Wait(t.Context(), request())
-	if typed(t, "Wait", err, leasehold.ReasonUnknown); requests.Load() != 1 {
-		t.Errorf("the server was asked %d times, want once", requests.Load())
-	}
 }
 
 // Only the context ends a wait without a timeout, however long that takes.
