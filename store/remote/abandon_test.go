@@ -172,46 +172,72 @@ func TestLeavingAtRandom(t *testing.T) {
 		inside := inside(t)
 		server := httptest.NewServer(serving(t, inside))
 		t.Cleanup(server.Close)
-		s := open(t, server.URL, o())
-		var running sync.WaitGroup
-		var granted, unknown, unsent, cancelled atomic.Int32
-		for worker := range 16 {
-			running.Go(func() {
-				random := rand.New(rand.NewPCG(uint64(worker), 1))
-				for i := range 150 {
-					holder := fmt.Sprint(worker, "-", i)
-					g, err := leaving(t.Context(), s, random, holder)
-					switch {
-					case err == nil:
-						granted.Add(1)
-						if _, err := s.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource}); err != nil {
-							t.Errorf("Release = %v, want success", err)
-						}
-					case errors.Is(err, leasehold.ErrUnavailable):
-						unsent.Add(1)
-						neverHeld(t, inside, holder)
-					case errors.Is(err, leasehold.ErrUnknown):
-						unknown.Add(1)
-					case leasehold.ReasonOf(err) == leasehold.ReasonCancelled:
-						cancelled.Add(1)
-					case !errors.Is(err, leasehold.ErrHeld):
-						t.Errorf("%s = %v, want a grant or that it is held", holder, err)
-					}
-				}
-			})
-		}
-		running.Wait()
-		t.Logf("%d granted, %d never sent, %d unknown, %d waits left", granted.Load(), unsent.Load(), unknown.Load(), cancelled.Load())
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-			page, err := inside.(leasehold.Lister).List(t.Context(), leasehold.ListRequest{})
-			if err != nil || time.Now().After(deadline) {
-				t.Fatalf("List = %v, %v; want no lease that nobody knows of", page.Leases, err)
-			}
-			if len(page.Leases) == 0 {
-				return
-			}
-		}
+		leaveAtRandom(t, inside, open(t, server.URL, o()))
 	})
+	t.Run("HTTP2", func(t *testing.T) {
+		t.Parallel()
+		inside := inside(t)
+		server := httptest.NewUnstartedServer(serving(t, inside))
+		server.EnableHTTP2 = true
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		leaveAtRandom(t, inside, open(t, server.URL, &remote.Options{HTTPClient: server.Client()}))
+	})
+}
+
+func leaveAtRandom(t *testing.T, inside leasehold.Store, s *remote.Store) {
+	var running sync.WaitGroup
+	var told [16]map[leasehold.Reason][]string // holders
+	for worker := range told {
+		told[worker] = map[leasehold.Reason][]string{}
+		running.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(worker), 1))
+			for i := range 100 {
+				holder := fmt.Sprint(worker, "-", i)
+				g, err := leaving(t.Context(), s, random, holder)
+				reason := leasehold.ReasonOf(err)
+				told[worker][reason] = append(told[worker][reason], holder)
+				if err != nil {
+					continue
+				}
+				if _, err := s.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource}); err != nil {
+					t.Errorf("Release = %v, want success", err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	for deadline := time.Now().Add(30 * time.Second); locked(t, inside) > 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond) // real sockets
+	}
+	_ = s.Close() // nothing more is sent
+	if n := locked(t, inside); n > 0 {
+		t.Errorf("%d leases are left that nobody knows of", n)
+	}
+	granted := grantees(t, inside)
+	for _, told := range told {
+		for _, holder := range told[leasehold.ReasonUnavailable] {
+			if granted[holder] {
+				t.Errorf("%s was told that nothing happened, and was granted a lease", holder)
+			}
+		}
+		for reason := range told {
+			switch reason {
+			case "", leasehold.ReasonHeld, leasehold.ReasonUnavailable, leasehold.ReasonUnknown, leasehold.ReasonCancelled:
+			default:
+				t.Errorf("%v was told %s", told[reason], reason)
+			}
+		}
+	}
+}
+
+// locked counts the leases.
+func locked(t *testing.T, s leasehold.Store) int {
+	page, err := s.(leasehold.Lister).List(t.Context(), leasehold.ListRequest{})
+	if err != nil {
+		t.Fatalf("List = %v, want success", err)
+	}
+	return len(page.Leases)
 }
 
 // Close waits until what was left behind is given back.
@@ -243,10 +269,19 @@ func leaving(ctx context.Context, s *remote.Store, random *rand.Rand, holder str
 	return s.Wait(ctx, r)
 }
 
-// neverHeld expects that the holder has never been granted anything.
-func neverHeld(t *testing.T, s leasehold.Store, holder string) {
-	page, err := s.(leasehold.Historian).History(t.Context(), leasehold.HistoryRequest{Holder: holder, Kind: leasehold.KindAcquired})
-	if err != nil || len(page.Records) != 0 {
-		t.Errorf("%s was told that nothing happened, and has %d grants, %v", holder, len(page.Records), err)
+// grantees are all holders that were ever granted anything.
+func grantees(t *testing.T, s leasehold.Store) map[string]bool {
+	all := map[string]bool{}
+	for r := (leasehold.HistoryRequest{Kind: leasehold.KindAcquired, Limit: leasehold.MaxPage}); ; {
+		page, err := s.(leasehold.Historian).History(t.Context(), r)
+		if err != nil {
+			t.Fatalf("History = %v, want success", err)
+		}
+		for _, record := range page.Records {
+			all[record.Holder] = true
+		}
+		if r.Cursor = page.Cursor; r.Cursor == "" {
+			return all
+		}
 	}
 }
