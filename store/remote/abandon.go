@@ -24,7 +24,7 @@ const (
 
 var errLeft = errors.New("the caller has left")
 
-// leave ends a wait whose caller leaves. When it returns, the server has taken
+// giveUp ends a wait whose caller leaves. When it returns, the server has taken
 // note, unless that takes longer than patience.
 //
 // To close the connection would not do: nobody can tell when the server notices,
@@ -32,10 +32,10 @@ var errLeft = errors.New("the caller has left")
 // request of the same id that does not wait. That ends the first request, with an
 // answer. Of a caller's id there remains a kept place, or a grant that it can ask
 // for again.
-func (w *wait) leave(p *pending) {
+func (w *wait) giveUp(p *pending) {
 	if p.withdraw() {
 		p.cancel()
-		p.leave(nil)
+		p.detach(nil)
 		return
 	}
 	ctx, cancel := context.WithTimeout(w.life, giveBackFor)
@@ -57,8 +57,8 @@ func (w *wait) leave(p *pending) {
 	}
 }
 
-// lose ends a wait that has no answer, if nobody can ask for its lease again.
-func (w *wait) lose() {
+// cleanUp ends a wait that has no answer, if nobody can ask for its lease again.
+func (w *wait) cleanUp() {
 	if !w.own {
 		return
 	}
@@ -77,7 +77,7 @@ func (w *wait) takeOver(ctx context.Context, p *pending) {
 	var first chan result
 	if p != nil {
 		first = p.done
-		defer p.leave(nil)
+		defer p.detach(nil)
 		defer p.cancel()
 	}
 	ended, over := p == nil, true

@@ -62,8 +62,8 @@ func TestLeavingAWait(t *testing.T) {
 }
 
 func leaveAWait(t *testing.T, over func(testing.TB, http.Handler) *remote.Store, proposed leasehold.ID) {
-	door := &recorder{Handler: served(t)}
-	s := over(t, door)
+	api := &recorder{Handler: served(t)}
+	s := over(t, api)
 	held, err := s.Acquire(t.Context(), request())
 	if err != nil {
 		t.Fatalf("Acquire = %v, want a grant", err)
@@ -91,11 +91,11 @@ func leaveAWait(t *testing.T, over func(testing.TB, http.Handler) *remote.Store,
 		want = want[:2]
 	}
 	var id string
-	_, _ = fmt.Sscanf(door.seen[1], "/v1/leases/acquire w %s", &id)
+	_, _ = fmt.Sscanf(api.seen[1], "/v1/leases/acquire w %s", &id)
 	for i := range want {
 		want[i] = fmt.Sprintf(want[i], id)
 	}
-	if got := door.seen[1 : len(door.seen)-1]; !slices.Equal(got, want) || !proposed.IsZero() && id != proposed.Reveal() {
+	if got := api.seen[1 : len(api.seen)-1]; !slices.Equal(got, want) || !proposed.IsZero() && id != proposed.Reveal() {
 		t.Errorf("the server was asked %q, want %q", got, want)
 	}
 }
@@ -104,10 +104,10 @@ func leaveAWait(t *testing.T, over func(testing.TB, http.Handler) *remote.Store,
 // what it may have been granted is released.
 func TestLostWaitIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		door := served(t)
+		api := served(t)
 		var once sync.Once
 		s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			door.ServeHTTP(&deaf{ResponseWriter: w, broken: func() { once.Do(func() { sever(w) }) }}, r)
+			api.ServeHTTP(&deaf{ResponseWriter: w, broken: func() { once.Do(func() { sever(w) }) }}, r)
 		}))
 		_, err := s.Wait(t.Context(), request())
 		typed(t, "Wait", err, leasehold.ReasonUnknown)

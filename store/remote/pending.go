@@ -66,19 +66,19 @@ func with(ctx, other context.Context) (context.Context, context.CancelFunc) {
 // pending is a request that goes on when its caller leaves.
 type pending struct {
 	*request
-	done   chan result // without a buffer: a caller that has left receives nothing
-	left   chan struct{}
-	late   func(reply) // is given the answer then; may be nil
-	cancel context.CancelFunc
+	done     chan result // without a buffer: a caller that has left receives nothing
+	detached chan struct{}
+	late     func(reply) // is given the answer then; may be nil
+	cancel   context.CancelFunc
 }
 
 // start sends a request in the background. Whoever starts it either receives
-// from done or leaves. The context only lends its values.
+// from done or detaches it. The context only lends its values.
 func (s *Store) start(ctx context.Context, q *request, after func()) (*pending, error) {
 	if ctx.Err() != nil {
 		return nil, &notSent{context.Cause(ctx)}
 	}
-	p := &pending{request: q, done: make(chan result), left: make(chan struct{})}
+	p := &pending{request: q, done: make(chan result), detached: make(chan struct{})}
 	ctx, p.cancel = with(context.WithoutCancel(ctx), s.life)
 	started := s.background(func() {
 		defer p.cancel()
@@ -86,7 +86,7 @@ func (s *Store) start(ctx context.Context, q *request, after func()) (*pending, 
 		select {
 		case p.done <- result{r, err}:
 			after()
-		case <-p.left:
+		case <-p.detached:
 			after()
 			if p.late != nil && err == nil {
 				p.late(r)
@@ -100,10 +100,10 @@ func (s *Store) start(ctx context.Context, q *request, after func()) (*pending, 
 	return p, nil
 }
 
-// leave lets the request go on without its caller.
-func (p *pending) leave(late func(reply)) {
+// detach lets the request go on without its caller.
+func (p *pending) detach(late func(reply)) {
 	p.late = late
-	close(p.left)
+	close(p.detached)
 }
 
 // change makes a request that changes something. It is not ended by its
@@ -125,6 +125,6 @@ func (s *Store) change(ctx context.Context, q *request, late func(reply), after 
 		p.cancel()
 		err = &notSent{err}
 	}
-	p.leave(late)
+	p.detach(late)
 	return reply{}, err
 }

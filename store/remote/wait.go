@@ -31,7 +31,7 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 		again, err := w.judge(ctx, err)
 		if !again {
 			if errors.Is(err, leasehold.ErrUnknown) {
-				w.lose()
+				w.cleanUp()
 			}
 			return leasehold.Grant{}, err
 		}
@@ -71,7 +71,7 @@ func (w *wait) ask(ctx context.Context) (leasehold.Grant, error) {
 	case <-ctx.Done():
 	case <-w.open.Done():
 	}
-	w.leave(p)
+	w.giveUp(p)
 	return leasehold.Grant{}, w.failure(ctx, c, errLeft)
 }
 
