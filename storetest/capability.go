@@ -35,6 +35,8 @@ const (
 	KeptPlaces Capability = "kept-places"
 	// ShownQueue: Status and ErrHeld tell who waits and how many.
 	ShownQueue Capability = "shown-queue"
+	// CancelRecords: a wait that its caller leaves is one record, cancelled.
+	CancelRecords Capability = "cancel-records"
 	// WaitTimes: Grant.Waited is known, never WaitUnknown.
 	WaitTimes Capability = "wait-times"
 	// MetadataFilter: List filters by metadata.
@@ -67,6 +69,8 @@ func (h Harness) can(c Capability) bool {
 		return h.can(Listing)
 	case ExpiryRecords:
 		return h.can(History)
+	case CancelRecords:
+		return h.can(History) && h.can(Waiting)
 	}
 	return true
 }
@@ -97,7 +101,7 @@ var known = map[Capability]bool{
 	Waiting: true, Breaking: true, Changing: true, Transfer: true, Finding: true, Listing: true,
 	ForceRelease: true, History: true, Settings: true, Cleanup: true, Watching: true,
 	Priorities: true, KeptPlaces: true, ShownQueue: true, WaitTimes: true, MetadataFilter: true,
-	Infinite: true, MaxRenewals: true, UniqueIDs: true, Memory: true, ExpiryRecords: true, HealthNames: true,
+	Infinite: true, MaxRenewals: true, UniqueIDs: true, Memory: true, ExpiryRecords: true, CancelRecords: true, HealthNames: true,
 }
 
 // missing is the answer of a power that the store does not have at all.

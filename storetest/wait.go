@@ -25,6 +25,7 @@ var waitChecks = []check{
 	{name: "AcquireNeverWaits", run: acquireNeverWaits},
 	{name: "ShowsTheQueue", run: showsQueue, needs: []Capability{ShownQueue}},
 	{name: "FailuresAreRecorded", run: waitFailuresRecorded, needs: []Capability{Waiting, History}},
+	{name: "LeavingIsRecorded", run: leavingRecorded, needs: []Capability{CancelRecords}},
 }
 
 func waitFree(e *env) {
@@ -230,20 +231,28 @@ func waitFailuresRecorded(e *env) {
 	r := e.request("r", "late")
 	r.Timeout = time.Second
 	e.wait(r).failed()
+	e.pass(decided)
+	e.failedOnce("late", "timeout")
+	e.refused(e.request("r", "plain"), leasehold.ReasonHeld)
+	e.failedOnce("late", "timeout") // and no record of a plain refusal
+}
+
+func leavingRecorded(e *env) {
+	e.acquire("r", "h")
 	e.wait(e.request("r", "gone")).leave()
 	e.pass(decided)
+	e.failedOnce("gone", "cancelled")
+}
+
+// failedOnce expects the record of one failed wait.
+func (e *env) failedOnce(holder, why string) {
+	e.Helper()
 	var failed []leasehold.Record
-	e.eventually("two records of failed waits", func() bool {
+	e.eventually("a record of the failed wait", func() bool {
 		failed = readHistory(e.TB, e.store, leasehold.HistoryRequest{Kind: leasehold.KindFailed})
-		return len(failed) == 2
+		return len(failed) > 0
 	})
-	for i, want := range []struct{ holder, why string }{{"late", "timeout"}, {"gone", "cancelled"}} {
-		if f := failed[i]; f.Holder != want.holder || f.Why != want.why || f.Resource != "r" {
-			e.Errorf("record of a failed wait = %+v, want that of %q, %q", f, want.holder, want.why)
-		}
-	}
-	e.refused(e.request("r", "plain"), leasehold.ReasonHeld)
-	if n := len(readHistory(e.TB, e.store, leasehold.HistoryRequest{Kind: leasehold.KindFailed})); n != 2 {
-		e.Errorf("%d records of failures after a plain refusal, want still 2", n)
+	if f := failed[0]; len(failed) != 1 || f.Holder != holder || f.Why != why || f.Resource != "r" {
+		e.Errorf("records of failed waits = %+v, want that of %q, %q", failed, holder, why)
 	}
 }

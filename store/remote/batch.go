@@ -18,72 +18,53 @@ const (
 	maxHold = 5 * time.Millisecond
 )
 
-// batcher is the carrier that lets calls travel together which come at the same
-// time: what group commit is to a disk, on the way there. A call sets off by
-// itself if none is under way. Otherwise calls are collected, and all that have
-// come set off as one batch when the request under way is back.
+// batcher lets calls travel together which come at the same time: what group
+// commit is to a disk, on the way there. A call sets off by itself if none is
+// under way. Otherwise calls are collected, and all that have come set off as
+// one batch when the request under way is back.
 //
 // A call that waits here has not been sent: its caller may leave, and nothing
-// has happened. Once its batch has set off, a caller that leaves does not end
-// the batch for the others. The last one to leave does.
+// has happened. Once its batch has set off, nobody's leaving ends it.
 type batcher struct {
-	carrier
+	store  *Store
 	always bool // even a single call travels as a batch, for tests
 
-	mu     sync.Mutex
-	busy   int          // requests under way: seats that are taken
-	crowd  bool         // the last to set off was a batch: its callers will be back
-	queue  []*passenger // those who wait
-	hold   *time.Timer
-	never  bool // the server knows no batches
-	closed bool
-
-	running sync.WaitGroup
-	life    context.Context // of the batches under way
-	end     context.CancelFunc
+	mu    sync.Mutex
+	busy  int          // requests under way: seats that are taken
+	crowd bool         // the last to set off was a batch: its callers will be back
+	queue []*passenger // those who wait
+	hold  *time.Timer
+	never bool // the server knows no batches
+	ended bool
 }
 
-func newBatcher(c carrier) *batcher {
-	b := &batcher{carrier: c}
-	b.life, b.end = context.WithCancel(context.Background())
-	return b
-}
-
-// send implements carrier.
-func (b *batcher) send(q *request) (*answer, error) {
-	if q.op == "" {
-		return b.carrier.send(q)
-	}
-	p, o := b.enter(q)
+// send makes a call, alone or in a batch.
+func (b *batcher) send(ctx context.Context, q *request, late func(reply)) (reply, error) {
+	p, o := b.enter(ctx, q, late)
 	if p != nil {
-		o = b.await(p)
+		o = b.await(ctx, p)
 	}
-	if !o.alone {
-		return o.answer, o.err
+	switch {
+	case !o.alone:
+		return o.reply, o.err
+	case o.seat:
+		return b.store.change(ctx, q, late, b.leaveSeat)
 	}
-	if o.seat {
-		defer b.leaveSeat()
-	}
-	return b.carrier.send(q)
+	return b.store.change(ctx, q, late, func() {})
 }
 
 // enter decides about a call that comes, or lets it wait.
-func (b *batcher) enter(q *request) (*passenger, outcome) {
-	if q.ctx.Err() != nil {
-		return nil, outcome{err: &notSent{context.Cause(q.ctx)}}
-	}
+func (b *batcher) enter(ctx context.Context, q *request, late func(reply)) (*passenger, outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.closed:
-		return nil, outcome{err: &notSent{errClosed}}
-	case b.never:
-		return nil, outcome{alone: true}
+	case ctx.Err() != nil, b.ended, b.never:
+		return nil, outcome{alone: true} // where the first two are refused
 	case b.busy < seats && len(b.queue) == 0 && !b.crowd && !b.always:
 		b.busy++
 		return nil, outcome{alone: true, seat: true}
 	}
-	p := &passenger{request: q, fate: make(chan outcome, 1)}
+	p := &passenger{request: q, late: late, fate: make(chan outcome, 1)}
 	b.queue = append(b.queue, p)
 	if len(b.queue) == 1 {
 		b.holdOn()
@@ -93,23 +74,24 @@ func (b *batcher) enter(q *request) (*passenger, outcome) {
 }
 
 // await returns what became of the passenger, which leaves if its context ends.
-func (b *batcher) await(p *passenger) outcome {
+func (b *batcher) await(ctx context.Context, p *passenger) outcome {
 	select {
 	case o := <-p.fate:
 		return o
-	case <-p.ctx.Done():
+	case <-ctx.Done():
 	}
+	cause := context.Cause(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case p.told:
 		return <-p.fate
-	case p.trip != nil:
-		p.trip.leave(p)
-		return outcome{err: context.Cause(p.ctx)}
+	case p.boarded:
+		p.left = true
+		return outcome{result: result{err: cause}}
 	}
 	b.queue = slices.DeleteFunc(b.queue, func(other *passenger) bool { return other == p })
-	return outcome{err: &notSent{context.Cause(p.ctx)}}
+	return outcome{result: result{err: &notSent{cause}}}
 }
 
 // holdOn limits how long those who wait do so. The lock is held.
@@ -121,8 +103,8 @@ func (b *batcher) holdOn() {
 	b.hold = time.AfterFunc(maxHold, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if len(b.queue) > 0 && !b.closed {
-			b.start()
+		if len(b.queue) > 0 && !b.ended {
+			b.setOff()
 		}
 	})
 }
@@ -130,14 +112,14 @@ func (b *batcher) holdOn() {
 // depart sends a batch on its way, if somebody waits and there is room. The
 // lock is held.
 func (b *batcher) depart() {
-	if len(b.queue) > 0 && b.busy < seats && !b.closed {
-		b.start()
+	if len(b.queue) > 0 && b.busy < seats && !b.ended {
+		b.setOff()
 	}
 }
 
-func (b *batcher) start() {
+func (b *batcher) setOff() {
 	b.busy++
-	b.running.Go(b.carry)
+	b.store.running.Go(b.carry)
 }
 
 func (b *batcher) leaveSeat() {
@@ -154,8 +136,8 @@ func (b *batcher) carry() {
 	if t == nil {
 		return
 	}
-	a, err := b.carrier.send(t.request())
-	outcomes, unknown := t.outcomes(a, err)
+	r, err := b.store.transport.exchange(b.store.life, t.request())
+	outcomes, unknown := t.outcomes(r, err)
 	b.arrive(t, outcomes, unknown)
 	b.leaveSeat()
 }
@@ -178,7 +160,7 @@ func (b *batcher) gather() {
 
 // board takes as many from the queue as one batch may hold. If there is only
 // one it is told to travel alone, in the seat of the batch.
-func (b *batcher) board() *trip {
+func (b *batcher) board() trip {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := fitting(b.queue)
@@ -196,16 +178,18 @@ func (b *batcher) board() *trip {
 		return nil
 	}
 	b.crowd = true
-	return newTrip(b.life, boarding)
+	for _, p := range boarding {
+		p.boarded = true
+	}
+	return boarding
 }
 
 // arrive tells the passengers what became of them. What comes for those who
 // have left is given to their late, which may make calls of its own. If batches
 // are unknown to the server, this was the last one.
-func (b *batcher) arrive(t *trip, outcomes []outcome, unknown bool) {
+func (b *batcher) arrive(t trip, outcomes []outcome, unknown bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t.cancel()
 	if unknown {
 		b.never = true
 		for _, p := range b.queue {
@@ -213,26 +197,23 @@ func (b *batcher) arrive(t *trip, outcomes []outcome, unknown bool) {
 		}
 		b.queue = nil
 	}
-	for i, p := range t.passengers {
+	for i, p := range t {
 		switch o := outcomes[i]; {
 		case !p.left:
 			p.tell(o)
-		case p.late != nil && o.answer != nil:
-			b.running.Go(func() { p.late(o.answer) })
+		case p.late != nil && !o.alone && o.err == nil:
+			b.store.running.Go(func() { p.late(o.reply) })
 		}
 	}
 }
 
-// close implements carrier.
+// close lets nobody set off any more.
 func (b *batcher) close() {
 	b.mu.Lock()
-	b.closed = true
+	defer b.mu.Unlock()
+	b.ended = true
 	for _, p := range b.queue {
-		p.tell(outcome{err: &notSent{errClosed}})
+		p.tell(outcome{result: result{err: &notSent{errClosed}}})
 	}
 	b.queue = nil
-	b.mu.Unlock()
-	b.carrier.close()
-	b.end()
-	b.running.Wait()
 }

@@ -114,11 +114,11 @@ func TestLeavingABatch(t *testing.T) {
 	}
 }
 
-// When the last caller leaves a batch, the server is told, and what it grants
-// in its last word is given back.
+// When the last caller has left a batch it goes on, and what it brings is given
+// back.
 func TestEverybodyLeavesABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := blocked(t)
+		d, gate := blocked(t)
 		s := remote.Together(overPipes(t, d))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -127,6 +127,8 @@ func TestEverybodyLeavesABatch(t *testing.T) {
 		for _, err := range c.errs {
 			typed(t, "Acquire", err, leasehold.ReasonUnknown)
 		}
+		time.Sleep(10 * time.Second) // less than the timeout of the request
+		close(gate)
 		synctest.Wait()
 		if _, _, reasons := d.seen(); len(reasons) != 5 || slices.ContainsFunc(reasons, func(r string) bool { return r != "abandoned" }) {
 			t.Errorf("released %q, want all five, abandoned", reasons)
@@ -282,7 +284,7 @@ func TestCloseWhileQueued(t *testing.T) {
 	})
 }
 
-// Close does not wait for a connection that is being made.
+// Close does not wait for ever for a connection that is being made.
 func TestCloseWhileABatchDials(t *testing.T) {
 	dialling := make(chan struct{}, 8)
 	s := remote.Together(open(t, "http://host", &remote.Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {

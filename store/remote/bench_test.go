@@ -1,43 +1,52 @@
 package remote_test
 
 import (
-	"net/http"
+	"fmt"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/store/remote"
 )
 
-// BenchmarkPair measures acquire and release over loopback TCP, 64 workers,
-// with our own connections and with net/http's client.
+// BenchmarkPair measures acquire and release over loopback TCP, with a client of
+// our own and with one of the caller's.
 func BenchmarkPair(b *testing.B) {
-	transport := &http.Transport{MaxIdleConnsPerHost: 256}
-	b.Cleanup(transport.CloseIdleConnections)
-	for name, o := range map[string]*remote.Options{
-		"OwnConnections": nil,
-		"HTTPClient":     {HTTPClient: &http.Client{Transport: transport}},
-	} {
-		b.Run(name, func(b *testing.B) {
-			server := httptest.NewServer(served(b))
-			b.Cleanup(server.Close)
-			s := open(b, server.URL, o)
-			b.SetParallelism(32)
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				r := leasehold.AcquireRequest{Resource: leasehold.NewID().Reveal(), Holder: "h"}
-				for pb.Next() {
-					g, err := s.Acquire(b.Context(), r)
-					if err != nil {
-						b.Errorf("Acquire = %v, want a grant", err)
-						return
-					}
-					if _, err := s.Release(b.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: r.Resource}); err != nil {
-						b.Errorf("Release = %v, want success", err)
-						return
-					}
+	for name, o := range map[string]*remote.Options{"OwnConnections": nil, "HTTPClient": {HTTPClient: client(b, nil)}} {
+		for _, workers := range []int{1, 8, 64} {
+			b.Run(fmt.Sprint(name, "/", workers), func(b *testing.B) {
+				server := httptest.NewServer(served(b))
+				b.Cleanup(server.Close)
+				s := open(b, server.URL, o)
+				b.ReportAllocs()
+				b.ResetTimer()
+				var running sync.WaitGroup
+				var begun atomic.Int64
+				for range workers {
+					running.Go(func() {
+						for r := unique(); begun.Add(1) <= int64(b.N); {
+							pair(b, s, r)
+						}
+					})
 				}
+				running.Wait()
 			})
-		})
+		}
+	}
+}
+
+func unique() leasehold.AcquireRequest {
+	return leasehold.AcquireRequest{Resource: leasehold.NewID().Reveal(), Holder: "h"}
+}
+
+func pair(b *testing.B, s *remote.Store, r leasehold.AcquireRequest) {
+	g, err := s.Acquire(b.Context(), r)
+	if err == nil {
+		_, err = s.Release(b.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: r.Resource})
+	}
+	if err != nil {
+		b.Errorf("a pair = %v, want success", err)
 	}
 }

@@ -1,6 +1,8 @@
 package remote_test
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -44,6 +46,22 @@ func serving(t testing.TB, inside leasehold.Store) http.Handler {
 
 // overPipes serves a handler on a network inside the process.
 func overPipes(t testing.TB, h http.Handler) *remote.Store {
+	return open(t, "http://pipe", &remote.Options{Dial: onPipes(t, h).dial})
+}
+
+// byClient is overPipes with a client of the caller's.
+func byClient(t testing.TB, h http.Handler) *remote.Store {
+	return open(t, "http://pipe", &remote.Options{HTTPClient: client(t, onPipes(t, h).dial)})
+}
+
+// client is one of the caller's, who closes it.
+func client(t testing.TB, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
+	transport := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 256}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func onPipes(t testing.TB, h http.Handler) *pipes {
 	network := newPipes()
 	server := &http.Server{Handler: h}
 	stopped := make(chan struct{})
@@ -55,12 +73,13 @@ func overPipes(t testing.TB, h http.Handler) *remote.Store {
 		_ = server.Close()
 		<-stopped
 	})
-	return open(t, "http://pipe", &remote.Options{Dial: network.dial})
+	return network
 }
 
 // notHere is what the API does not do: the names of health checks are the
-// server's own.
-var notHere = []storetest.Capability{storetest.HealthNames}
+// server's own. And a wait is left by taking its place over, which is another
+// wait, with a record of its own.
+var notHere = []storetest.Capability{storetest.HealthNames, storetest.CancelRecords}
 
 // The whole contract, with a wire in between.
 func TestConformance(t *testing.T) {
@@ -71,15 +90,33 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// The same over TCP, in real time. It runs by itself: what takes real time takes
-// more of it on a busy machine.
+// The same with a client of the caller's.
+func TestConformanceHTTPClient(t *testing.T) {
+	storetest.Run(t, storetest.Harness{
+		Bubble:  true,
+		Open:    func(t testing.TB) leasehold.Store { return byClient(t, served(t)) },
+		Without: notHere,
+	})
+}
+
+// The same over TCP, in real time. They run by themselves: what takes real time
+// takes more of it on a busy machine.
+
 func TestConformanceTCP(t *testing.T) {
+	overTCP(t, func(t testing.TB) *remote.Options { return nil })
+}
+
+func TestConformanceTCPHTTPClient(t *testing.T) {
+	overTCP(t, func(t testing.TB) *remote.Options { return &remote.Options{HTTPClient: client(t, nil)} })
+}
+
+func overTCP(t *testing.T, o func(testing.TB) *remote.Options) {
 	storetest.Run(t, storetest.Harness{
 		Parallel: true,
 		Open: func(t testing.TB) leasehold.Store {
 			server := httptest.NewServer(served(t))
 			t.Cleanup(server.Close)
-			return open(t, server.URL, nil)
+			return open(t, server.URL, o(t))
 		},
 		Without: notHere,
 	})

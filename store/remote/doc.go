@@ -11,11 +11,12 @@
 // Acquires, renewals and releases that many callers make at the same time
 // travel together, as one batch; a lone call does not wait for company. To its
 // caller each is a call of its own: it has its own answer, its own context and
-// its own errors. A context that ends before its call was sent is
-// ErrUnavailable, and nothing happened.
+// its own errors.
 //
-// It speaks HTTP/1.1 over connections of its own, because the usual client
-// cannot say the one thing a waiter must be able to say: "I leave; tell me
-// whether you have granted it already". A client of the caller's choice (for
-// proxies, say) works too, see Options.HTTPClient.
+// A context ends a read, and lets the caller of anything else go: what was sent
+// runs on to the client's own timeout, and the caller is told ErrUnknown. What
+// was not sent yet never will be, and is ErrUnavailable. No lease is left to
+// nobody: a grant that comes for a caller that has left and had proposed no id is
+// released, with the reason "abandoned", and a wait is not just cut off but
+// ended at the server. An id that the caller proposed is never released here.
 package remote

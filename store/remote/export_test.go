@@ -2,7 +2,7 @@ package remote
 
 // Together makes the store send even a single call as a batch.
 func Together(s *Store) *Store {
-	s.carrier.(*batcher).always = true
+	s.batcher.always = true
 	return s
 }
 

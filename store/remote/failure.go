@@ -52,13 +52,13 @@ func (s *Store) cause(ctx context.Context, c call, err error) error {
 }
 
 // refusal is the error that the server answered.
-func (s *Store) refusal(c call, a *answer, body []byte) error {
+func (s *Store) refusal(c call, r reply) error {
 	var p wire.Problem
-	if !isProblem(a) || json.Unmarshal(body, &p) != nil || p.Code == "" {
-		return s.strange(c, a)
+	if !r.isProblem() || json.Unmarshal(r.body, &p) != nil || p.Code == "" {
+		return s.strange(c, r)
 	}
 	if p.Status == 0 {
-		p.Status = a.StatusCode
+		p.Status = r.status
 	}
 	e := p.Error()
 	if e.Op == "" {
@@ -70,26 +70,26 @@ func (s *Store) refusal(c call, a *answer, body []byte) error {
 	return e
 }
 
-func isProblem(a *answer) bool {
-	return strings.HasPrefix(a.Header.Get("Content-Type"), wire.ProblemType)
+func (r reply) isProblem() bool {
+	return strings.HasPrefix(r.header.Get("Content-Type"), wire.ProblemType)
 }
 
 // strange is the error for an answer without a problem document: something else
 // than the API has answered, such as a proxy. What would be definitive from the
 // server is not from a stranger, or a proxy that restarts would cost leases.
-func (s *Store) strange(c call, a *answer) error {
+func (s *Store) strange(c call, r reply) error {
 	e := &leasehold.Error{Op: c.op, Resource: c.resource, Store: kind, Reason: leasehold.ReasonUnavailable}
 	switch {
-	case namesTheCase[a.StatusCode]:
-		e.Reason = wire.ReasonOf(a.StatusCode)
-	case c.effect != reads && a.StatusCode/100 != 3 && !turnsBack[a.StatusCode]:
+	case namesTheCase[r.status]:
+		e.Reason = wire.ReasonOf(r.status)
+	case c.effect != reads && r.status/100 != 3 && !turnsBack[r.status]:
 		e.Reason = leasehold.ReasonUnknown
 	}
-	if n, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && n > 0 {
+	if n, err := strconv.Atoi(r.header.Get("Retry-After")); err == nil && n > 0 {
 		e.RetryAfter = time.Duration(min(n, 86_400)) * time.Second
 	}
 	e.Cause = fmt.Errorf("%s answered %d %s without a problem document; is it a Leasehold server?",
-		s.address, a.StatusCode, http.StatusText(a.StatusCode))
+		s.address, r.status, http.StatusText(r.status))
 	return e
 }
 

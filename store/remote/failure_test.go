@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,12 +19,14 @@ import (
 // both runs a test with connections of our own and with a client of the
 // caller's.
 func both(t *testing.T, run func(t *testing.T, o func() *remote.Options)) {
-	t.Run("OwnConnections", func(t *testing.T) { run(t, func() *remote.Options { return new(remote.Options) }) })
+	t.Run("OwnConnections", func(t *testing.T) {
+		t.Parallel() // much of it is waiting
+		run(t, func() *remote.Options { return new(remote.Options) })
+	})
 	t.Run("HTTPClient", func(t *testing.T) {
+		t.Parallel()
 		run(t, func() *remote.Options {
-			transport := new(http.Transport)
-			t.Cleanup(transport.CloseIdleConnections)
-			return &remote.Options{HTTPClient: &http.Client{Transport: transport}}
+			return &remote.Options{HTTPClient: client(t, nil)}
 		})
 	})
 }
@@ -81,8 +84,11 @@ func TestNoAnswer(t *testing.T) {
 			"the answer makes nothing": {reading(ok(`{"lease":{}}`)), reading(ok("{}")), reading(ok("{}"))},
 			"it switches protocols":    {reading("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), reading("HTTP/1.1 101 Go\r\n\r\n"), reading("HTTP/1.1 101 Go\r\n\r\n")},
 		} {
-			s := open(t, scripted(t, steps...), o())
-			outcomes(t, s, what, leasehold.ReasonUnavailable, leasehold.ReasonUnknown, leasehold.ReasonUnknown)
+			t.Run(what, func(t *testing.T) {
+				t.Parallel()
+				s := open(t, scripted(t, steps...), o())
+				outcomes(t, s, what, leasehold.ReasonUnavailable, leasehold.ReasonUnknown, leasehold.ReasonUnknown)
+			})
 		}
 	})
 }
@@ -197,8 +203,9 @@ func TestNoConnection(t *testing.T) {
 
 func TestContext(t *testing.T) {
 	both(t, func(t *testing.T, o func() *remote.Options) {
-		arrived := make(chan struct{}, 1)
+		arrived := make(chan struct{}, 100)
 		s := server(t, o(), func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
 			arrived <- struct{}{}
 			hang(r)
 		})

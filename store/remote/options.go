@@ -30,7 +30,8 @@ type Options struct {
 
 	// Timeout ends every call that has no answer by then, whatever its context
 	// says, except waits, watches and backups: of those it limits only the making
-	// of the connection. Default 15 s; less than 0: never.
+	// of the connection. Default 15 s; less than 0: never. A change whose caller
+	// has left goes on until then.
 	Timeout time.Duration
 
 	// IdleConns is how many unused connections are kept open. Default 256.
@@ -42,11 +43,9 @@ type Options struct {
 	// Dial makes a connection, through a Unix socket, say. Default: net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// HTTPClient carries the requests instead of connections of our own, for
-	// whoever needs its proxies or its HTTP/2. Its Timeout does not count, and
-	// TLS, IdleConns and Dial are its own. Default none. The trap: a grant that
-	// is on its way while its caller leaves is then held until it expires,
-	// unless a lease id was proposed. The Manager proposes one.
+	// HTTPClient carries the requests instead of a client of our own, for
+	// proxies or HTTP/2, say. Its Timeout does not count, and TLS, IdleConns and
+	// Dial are its own. Default none. Close does not close it.
 	HTTPClient *http.Client
 }
 
@@ -84,49 +83,26 @@ func (o *Options) withDefaults() (Options, error) {
 
 func notHeader(r rune) bool { return r < ' ' || r > '~' }
 
-// address is where the server is.
-type address struct {
-	secure bool
-	host   string // as in the Host header
-	dial   string // host and port
-	name   string // for the certificate
-	prefix string // of every path, without a slash at its end
-}
+// address is where the server is: scheme, host and path, without a slash at its
+// end.
+type address string
 
 // parseURL does not repeat the URL in its errors: people put passwords there.
 func parseURL(raw string) (address, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return address{}, invalid("url", "cannot be read; want http://host:port or https://host:port")
+		return "", invalid("url", "cannot be read; want http://host:port or https://host:port")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return address{}, invalid("url", fmt.Sprintf("has the scheme %q; want http or https", u.Scheme))
+		return "", invalid("url", fmt.Sprintf("has the scheme %q; want http or https", u.Scheme))
 	case u.Hostname() == "":
-		return address{}, invalid("url", "names no host; want http://host:port or https://host:port")
+		return "", invalid("url", "names no host; want http://host:port or https://host:port")
 	case u.User != nil:
-		return address{}, invalid("url", "carries a user or password; give a token instead")
+		return "", invalid("url", "carries a user or password; give a token instead")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return address{}, invalid("url", "has a query or fragment; want http://host:port, with a path if the server has one")
+		return "", invalid("url", "has a query or fragment; want http://host:port, with a path if the server has one")
 	}
-	a := address{secure: u.Scheme == "https", host: u.Host, name: u.Hostname()}
-	a.prefix = strings.TrimRight(u.EscapedPath(), "/")
-	port := u.Port()
-	switch {
-	case port != "":
-	case a.secure:
-		port = "443"
-	default:
-		port = "80"
-	}
-	a.dial = net.JoinHostPort(a.name, port)
-	return a, nil
-}
-
-func (a address) String() string {
-	if a.secure {
-		return "https://" + a.host + a.prefix
-	}
-	return "http://" + a.host + a.prefix
+	return address(u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/")), nil
 }
 
 func invalid(field, problem string) error {

@@ -29,8 +29,8 @@ func TestRequests(t *testing.T) {
 	}{
 		{func(ctx context.Context) error { _, err := s.Acquire(ctx, request()); return err },
 			`POST /v1/leases/acquire {"resource":"r","holder":"h"}`},
-		{func(ctx context.Context) error { _, err := s.Wait(ctx, request()); return err },
-			`POST /v1/leases/acquire {"resource":"r","holder":"h","blocking":true}`},
+		{func(ctx context.Context) error { r := request(); r.ID = id; _, err := s.Wait(ctx, r); return err },
+			`POST /v1/leases/acquire {"resource":"r","holder":"h","lease_id":"` + shown + `","blocking":true}`},
 		{func(ctx context.Context) error { _, err := s.Renew(ctx, leasehold.RenewRequest{ID: id}); return err },
 			`POST /v1/leases/renew {"lease_id":"` + shown + `"}`},
 		{func(ctx context.Context) error {

@@ -1,13 +1,7 @@
 package remote
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,82 +11,6 @@ import (
 )
 
 // The shortcuts must take what our server sends, or they are worth nothing.
-
-func TestQuickHeadTakesOurAnswers(t *testing.T) {
-	const head = "HTTP/1.1 409 Conflict\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\nX-Request-Id: 7\r\n" +
-		"Date: Sat, 31 Jan 2026 12:00:00 GMT\r\nContent-Length: 2\r\n\r\n"
-	in := bufio.NewReader(strings.NewReader(head + "{}"))
-	_, _ = in.Peek(1)
-	a := quickHead(in)
-	if a == nil || a.StatusCode != 409 || a.ContentLength != 2 || !isProblem(a) || a.Header.Get("Retry-After") != "1" {
-		t.Fatalf("quickHead = %+v, want the answer", a)
-	}
-	if body, err := io.ReadAll(a.Body); string(body) != "{}" || err != nil {
-		t.Errorf("the body is %q, %v", body, err)
-	}
-}
-
-func TestQuickHeadLeavesTheRest(t *testing.T) {
-	for name, head := range map[string]string{
-		"the head is not all here": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n",
-		"HTTP/1.0":                 "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n",
-		"another protocol":         "ICY 200 OK and well\r\nContent-Length: 2\r\n\r\n",
-		"no status":                "HTTP/1.1 2x0 OK\r\nContent-Length: 2\r\n\r\n",
-		"not the last answer":      "HTTP/1.1 103 Early Hints\r\nContent-Length: 2\r\n\r\n",
-		"no body":                  "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n",
-		"two lengths":              "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n",
-		"no length":                "HTTP/1.1 200 OK\r\n\r\n",
-		"a strange length":         "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\n",
-		"an empty length":          "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
-		"chunks":                   "HTTP/1.1 200 OK\r\nContent-Length: 2\r\ntransfer-encoding: chunked\r\n\r\n",
-		"the end":                  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n",
-		"a line in the line":       "HTTP/1.1 200 \n\r\nContent-Length: 2\r\n\r\n",
-		"a folded line":            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n folded: x\r\n\r\n",
-		"no colon":                 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nx\r\n\r\n",
-		"a control character":      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nx: \x01\r\n\r\n",
-	} {
-		in := bufio.NewReader(strings.NewReader(head))
-		_, _ = in.Peek(1)
-		if a := quickHead(in); a != nil || in.Buffered() != len(head) {
-			t.Errorf("%s: quickHead = %+v with %d bytes left, want it left alone", name, a, in.Buffered())
-		}
-	}
-}
-
-func TestSizedBreaksOff(t *testing.T) {
-	if body, err := io.ReadAll(&sized{strings.NewReader("half"), 8}); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("half a body = %q, %v; want ErrUnexpectedEOF", body, err)
-	}
-}
-
-// FuzzQuickHead: what the shortcut reads, net/http reads just so.
-func FuzzQuickHead(f *testing.F) {
-	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"))
-	f.Add([]byte("HTTP/1.1 503 Service Unavailable\r\nretry-after:  5 \r\nCONTENT-LENGTH: 0\r\n\r\nHTTP/1.1"))
-	f.Fuzz(func(t *testing.T, answer []byte) {
-		in := bufio.NewReader(bytes.NewReader(answer))
-		_, _ = in.Peek(1)
-		quick := quickHead(in)
-		if quick == nil {
-			return
-		}
-		got, gotErr := io.ReadAll(quick.Body)
-		careful, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), nil)
-		if err != nil {
-			t.Fatalf("%q is read in haste and refused with care: %v", answer, err)
-		}
-		want, wantErr := io.ReadAll(careful.Body)
-		if quick.StatusCode != careful.StatusCode || quick.ContentLength != careful.ContentLength || careful.Close ||
-			!bytes.Equal(got, want) || (gotErr == nil) != (wantErr == nil) {
-			t.Fatalf("%q is read as %+v %q, %v; with care as %+v %q, %v", answer, quick, got, gotErr, careful, want, wantErr)
-		}
-		for key := range quick.Header {
-			if quick.Header.Get(key) != careful.Header.Get(key) {
-				t.Fatalf("%q: %s is %q, with care %q", answer, key, quick.Header.Get(key), careful.Header.Get(key))
-			}
-		}
-	})
-}
 
 func ourGrants() []any {
 	at := time.Date(2026, 1, 31, 12, 0, 0, 5e8, time.UTC)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/leasehold/leasehold"
 )
@@ -34,23 +33,11 @@ var (
 // It has every power, because it cannot know in advance what the server's store
 // lacks: what is lacking answers ErrUnsupported.
 type Store struct {
-	o       Options
-	address address
-	carrier carrier
-
-	// closing ends when the store is closed: what is under way then ends too.
-	closing chan struct{}
-	once    sync.Once
-}
-
-// carrier takes requests to the server.
-type carrier interface {
-	// send returns the head of the answer. Its body must be closed. An error
-	// that is a *notSent says that nothing of the request can have arrived.
-	send(q *request) (*answer, error)
-
-	// close ends what is under way.
-	close()
+	o         Options
+	address   address
+	transport *transport
+	batcher   *batcher
+	*work
 }
 
 // Open returns the store that a server serves at url: http:// or https://, with
@@ -64,33 +51,22 @@ func Open(url string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, explain("open", "", err)
 	}
-	s := &Store{o: full, address: a, closing: make(chan struct{})}
-	if full.HTTPClient != nil {
-		s.carrier = newBatcher(newClient(full, a))
-	} else {
-		s.carrier = newBatcher(newPool(full, a))
-	}
+	s := &Store{o: full, address: a, transport: newTransport(full, a), work: newWork()}
+	s.batcher = &batcher{store: s}
 	return s, nil
 }
 
 // Close ends waits and watches with ErrUnavailable and closes the connections,
-// but not a client that was handed to Open. The server's store stays open.
+// but not a client that was handed to Open. The server's store stays open. What
+// callers have left behind is given back first, if the server answers soon.
 func (s *Store) Close() error {
-	s.once.Do(func() { close(s.closing) })
-	s.carrier.close()
+	s.batcher.close()
+	s.work.close()
+	s.transport.close()
 	return nil
-}
-
-func (s *Store) closed() bool {
-	select {
-	case <-s.closing:
-		return true
-	default:
-		return false
-	}
 }
 
 // Format prints where the server is, whatever the verb, and never the token.
 func (s *Store) Format(f fmt.State, _ rune) {
-	_, _ = io.WriteString(f, "remote store at "+s.address.String())
+	_, _ = io.WriteString(f, "remote store at "+string(s.address))
 }

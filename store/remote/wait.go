@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -11,23 +10,18 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-const (
-	// patience is how long a waiter that leaves waits for the server to take
-	// note of it.
-	patience = time.Second
-
-	// giveBackFor is how long it may take to give back what nobody wants.
-	giveBackFor = 5 * time.Second
-)
-
-// Wait implements leasehold.Waiter. The wait is one long request. If its
-// connection breaks and an id was proposed, the server keeps the place for a
-// while, and Wait asks again for as long as that lasts.
+// Wait implements leasehold.Waiter. The wait is one long request, and has an id
+// in any case: the caller's, or one of the client's own. If the connection breaks,
+// the server keeps the place of the caller's id for a while, and Wait asks again
+// for as long as that lasts.
 func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	if err := r.Validate(); err != nil {
 		return leasehold.Grant{}, explain("acquire", r.Resource, err)
 	}
-	w := &wait{Store: s, request: r, began: time.Now()}
+	w := &wait{Store: s, request: r, began: time.Now(), own: r.ID.IsZero()}
+	if w.own {
+		w.request.ID = leasehold.NewID()
+	}
 	for {
 		g, err := w.ask(ctx)
 		if err == nil {
@@ -36,6 +30,9 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 		}
 		again, err := w.judge(ctx, err)
 		if !again {
+			if errors.Is(err, leasehold.ErrUnknown) {
+				w.cleanUp()
+			}
 			return leasehold.Grant{}, err
 		}
 	}
@@ -45,6 +42,7 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 type wait struct {
 	*Store
 	request leasehold.AcquireRequest
+	own     bool // the id is the client's
 	began   time.Time
 	asked   time.Time     // when the last request was made
 	broken  time.Time     // when the connection broke; zero: it did not
@@ -54,20 +52,45 @@ type wait struct {
 // ask makes one request for the time that remains.
 func (w *wait) ask(ctx context.Context) (leasehold.Grant, error) {
 	w.asked = time.Now()
-	r := w.request
-	if r.Timeout > 0 {
-		r.Timeout = max(time.Millisecond, r.Timeout-w.asked.Sub(w.began))
+	timeout := w.request.Timeout
+	if timeout > 0 {
+		timeout = max(time.Millisecond, timeout-w.asked.Sub(w.began))
 	}
-	c := call{op: "acquire", resource: r.Resource, effect: waits, target: "/v1/leases/acquire", body: wire.FromAcquire(r, true)}
-	c.late = ignore
-	if r.ID.IsZero() {
-		c.late = w.giveBack
-	}
-	var answer wire.Grant
-	if err := w.do(ctx, c, &answer); err != nil {
+	c := w.call(timeout)
+	q, err := w.Store.request(c)
+	if err != nil {
 		return leasehold.Grant{}, err
 	}
-	return w.granted(ctx, c, r, answer, true)
+	p, err := w.start(ctx, q, func() {})
+	if err != nil {
+		return leasehold.Grant{}, w.failure(ctx, c, err)
+	}
+	select {
+	case r := <-p.done:
+		return w.answered(ctx, c, r)
+	case <-ctx.Done():
+	case <-w.open.Done():
+	}
+	w.giveUp(p)
+	return leasehold.Grant{}, w.failure(ctx, c, errLeft)
+}
+
+// call asks for the lease, and to wait for it for so long.
+func (w *wait) call(timeout time.Duration) call {
+	r := w.request
+	r.Timeout = timeout
+	return call{op: "acquire", resource: r.Resource, effect: waits, target: "/v1/leases/acquire", body: wire.FromAcquire(r, true)}
+}
+
+func (w *wait) answered(ctx context.Context, c call, r result) (leasehold.Grant, error) {
+	if r.err != nil {
+		return leasehold.Grant{}, w.failure(ctx, c, r.err)
+	}
+	var g wire.Grant
+	if err := w.understand(ctx, c, r.reply, &g); err != nil {
+		return leasehold.Grant{}, err
+	}
+	return w.granted(ctx, c, w.request, g, true)
 }
 
 // since makes the server's waited count from the beginning. It may only come
@@ -103,7 +126,7 @@ func (w *wait) judge(ctx context.Context, err error) (again bool, _ error) {
 
 // lost reports whether the connection broke and the place may still be there.
 func (w *wait) lost(e *leasehold.Error) bool {
-	if w.request.ID.IsZero() || e.Store != kind {
+	if w.own || e.Store != kind {
 		return false
 	}
 	switch {
@@ -126,31 +149,10 @@ func (w *wait) rest(ctx context.Context) bool {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-		case <-w.closing:
+		case <-w.open.Done():
 			return false
 		}
 	}
 	w.pause = min(max(2*w.pause, 10*time.Millisecond), time.Second)
 	return true // if the context has ended, the next request says so
 }
-
-// giveBack releases the lease of a late answer: its caller has left and had
-// proposed no id, so nobody could ever ask for it again.
-func (s *Store) giveBack(a *answer) {
-	var w wire.Grant
-	buffer := buffers.Get().(*[]byte)
-	defer putBuffer(buffer)
-	if a.StatusCode/100 != 2 || readAll(a.Body, buffer) != nil || json.Unmarshal(*buffer, &w) != nil {
-		return
-	}
-	g, err := w.Grant(true)
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), giveBackFor)
-	defer cancel()
-	_, _ = s.Release(ctx, leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource, Why: "abandoned"})
-}
-
-// ignore is for late answers that can be asked for again.
-func ignore(*answer) {}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,15 +125,21 @@ func TestWaitWhoseServerIsGone(t *testing.T) {
 }
 
 func TestWaitWithoutAnIDIsNotRepeated(t *testing.T) {
-	var requests atomic.Int32
-	s := server(t, nil, func(w http.ResponseWriter, req *http.Request) {
-		requests.Add(1)
-		sever(w)
+	synctest.Test(t, func(t *testing.T) {
+		waits := 0
+		s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if in := asked(t, req); in.Blocking && in.TimeoutMS == nil {
+				waits++ // other than to end it
+			}
+			sever(w)
+		}))
+		_, err := s.Wait(t.Context(), request())
+		typed(t, "Wait", err, leasehold.ReasonUnknown)
+		time.Sleep(time.Minute)
+		if waits != 1 {
+			t.Errorf("the server was asked %d times, want once", waits)
+		}
 	})
-	_, err := s.Wait(t.Context(), request())
-	if typed(t, "Wait", err, leasehold.ReasonUnknown); requests.Load() != 1 {
-		t.Errorf("the server was asked %d times, want once", requests.Load())
-	}
 }
 
 // Only the context ends a wait without a timeout, however long that takes.
@@ -190,46 +194,25 @@ func TestWaitOfUnknownLength(t *testing.T) {
 	}
 }
 
-// The grant that is on its way while the caller leaves is given back.
+// The grant that comes when the caller of an acquire has left is given back,
+// unless the caller can ask for it again.
 func TestLateGrantsAreGivenBack(t *testing.T) {
-	calls := map[string]func(*remote.Store, context.Context, leasehold.AcquireRequest) (leasehold.Grant, error){
-		"Acquire": (*remote.Store).Acquire, "Wait": (*remote.Store).Wait,
-	}
-	for name, call := range calls {
-		for _, proposed := range []leasehold.ID{{}, leasehold.NewID()} {
-			synctest.Test(t, func(t *testing.T) {
-				var released []string
-				var mu sync.Mutex
-				s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-					if req.URL.Path == "/v1/leases/release" {
-						var in wire.ReleaseRequest
-						_ = json.NewDecoder(req.Body).Decode(&in)
-						mu.Lock()
-						released = append(released, in.Reason)
-						mu.Unlock()
-						answer(w, http.StatusOK, wire.Released{Success: true, Lease: wire.FromLease(lease())})
-						return
-					}
-					in := asked(t, req)
-					<-req.Context().Done() // the client leaves, and the grant is under way
-					grantTo(w, in, 0)
-				}))
-				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("enough"))
-				defer cancel()
-				r := request()
-				r.ID = proposed
-				_, err := call(s, ctx, r)
-				if err == nil {
-					t.Errorf("%s = a grant, want an error", name)
-				}
-				synctest.Wait()
-				mu.Lock()
-				defer mu.Unlock()
-				if want := proposed.IsZero(); (len(released) == 1) != want || want && released[0] != "abandoned" {
-					t.Errorf("%s, id proposed: %v: released %q", name, !proposed.IsZero(), released)
-				}
-			})
-		}
+	for _, proposed := range []leasehold.ID{{}, leasehold.NewID()} {
+		synctest.Test(t, func(t *testing.T) {
+			d, gate := blocked(t)
+			s := overPipes(t, d)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("enough"))
+			defer cancel()
+			r := request()
+			r.ID = proposed
+			_, err := s.Acquire(ctx, r)
+			typed(t, "Acquire", err, leasehold.ReasonUnknown)
+			close(gate)
+			synctest.Wait()
+			if _, _, reasons := d.seen(); (len(reasons) == 1) != proposed.IsZero() || proposed.IsZero() && reasons[0] != "abandoned" {
+				t.Errorf("id proposed: %v: released %q", !proposed.IsZero(), reasons)
+			}
+		})
 	}
 }
 

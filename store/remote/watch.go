@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -90,18 +91,35 @@ func notice(e event) (_ leasehold.Notice, ours bool, _ error) {
 }
 
 // stream makes a call whose answer is read as it comes.
-func (s *Store) stream(ctx context.Context, c call, resume uint64) (*answer, error) {
-	a, err := s.carrier.send(&request{
-		ctx: ctx, method: c.method, target: c.target, resume: resume, stream: true, repeatable: true,
-	})
+func (s *Store) stream(ctx context.Context, c call, resume uint64) (*http.Response, error) {
+	q := &request{method: c.method, target: c.target, resume: resume, repeatable: true}
+	until, cancel := with(ctx, s.open)
+	a, err := s.transport.send(until, q)
 	if err != nil {
+		cancel()
 		return nil, s.failure(ctx, c, err)
 	}
+	a.Body = &cancelling{a.Body, cancel}
 	if a.StatusCode == http.StatusOK {
 		return a, nil
 	}
-	if err := s.read(ctx, c, a, new(struct{})); err != nil {
+	r, err := readReply(a)
+	if err != nil {
+		return nil, s.failure(ctx, c, err)
+	}
+	if err := s.understand(ctx, c, r, new(struct{})); err != nil {
 		return nil, err
 	}
 	return nil, s.failure(ctx, c, errNonsense)
+}
+
+// cancelling is a body whose request ends with it.
+type cancelling struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) Close() error {
+	c.cancel()
+	return c.ReadCloser.Close()
 }

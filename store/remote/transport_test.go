@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -134,20 +135,68 @@ func TestConnectionsThatDieInUse(t *testing.T) {
 
 const free = `{"resource":"r","locked":false,"lease":null,"waiters":[]}`
 
-func TestConnectionsThatMustEnd(t *testing.T) {
-	for name, say := range map[string]string{
-		"HTTP/1.0":         "HTTP/1.0 200 OK\r\nContent-Length: 57\r\n\r\n" + free,
-		"asked to close":   "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 57\r\n\r\n" + free,
-		"says more":        "HTTP/1.1 200 OK\r\nContent-Length: 57\r\n\r\n" + free + "HTTP/1.1 200 OK\r\n",
-		"without a length": "HTTP/1.1 200 OK\r\n\r\n" + free,
-	} {
-		s := open(t, scripted(t, reading(say), reading(say)), nil)
-		for range 2 {
-			if _, err := s.Status(t.Context(), "r"); err != nil {
-				t.Errorf("%s: Status = %v, want an answer", name, err)
+func errOf[T any](_ T, err error) error { return err }
+
+// A connection that ends while the answer is awaited is none of net/http's reasons
+// to send a change again. Reads are sent again, also those with a body.
+func TestNothingIsSentTwice(t *testing.T) {
+	id := leasehold.NewID()
+	calls := map[string]func(ctx context.Context, s *remote.Store) error{
+		"/v1/leases/acquire": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.Acquire(ctx, request()))
+		},
+		"/v1/leases/renew": renew,
+		"/v1/leases/release": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.Release(ctx, leasehold.ReleaseRequest{ID: id}))
+		},
+		"/v1/leases/change": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.Change(ctx, leasehold.ChangeRequest{ID: id, Proposed: leasehold.NewID()}))
+		},
+		"/v1/leases/transfer": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.Transfer(ctx, leasehold.TransferRequest{ID: id, To: "x"}))
+		},
+		"/v1/leases/break": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.Break(ctx, leasehold.BreakRequest{Resource: "r"}))
+		},
+		"/v1/leases/cleanup":    func(ctx context.Context, s *remote.Store) error { return errOf(s.Cleanup(ctx)) },
+		"/v1/holders/h/release": func(ctx context.Context, s *remote.Store) error { return errOf(s.ReleaseHolder(ctx, "h", "")) },
+		"/v1/config/keep_history": func(ctx context.Context, s *remote.Store) error {
+			return errOf(s.SetSetting(ctx, "keep_history", true))
+		},
+	}
+	both(t, func(t *testing.T, o func() *remote.Options) {
+		for path, call := range calls {
+			var arrived atomic.Int32
+			s := server(t, o(), func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				switch r.URL.Path {
+				case "/v1/resource":
+					answer(w, http.StatusOK, wire.Resource{Resource: "r"})
+				case "/v1/leases/get":
+					if arrived.Add(1)%2 == 1 {
+						sever(w)
+					}
+					renewed(w, r)
+				case path:
+					arrived.Add(1)
+					fallthrough
+				default:
+					sever(w)
+				}
+			})
+			if _, err := s.Status(t.Context(), "r"); err != nil { // leaves a connection
+				t.Fatalf("Status = %v, want an answer", err)
+			}
+			typed(t, path, call(t.Context(), s), leasehold.ReasonUnknown)
+			if n := arrived.Swap(0); n != 1 {
+				t.Errorf("%s arrived %d times, want once", path, n)
+			}
+			_, _ = s.Status(t.Context(), "r")
+			if _, err := s.Find(t.Context(), id); err != nil || arrived.Load() != 2 {
+				t.Errorf("Find = %v after %d requests, want an answer to the second", err, arrived.Load())
 			}
 		}
-	}
+	})
 }
 
 // Connections that nobody needed for a while are closed by the way.
@@ -196,19 +245,11 @@ func TestOldConnectionsAreClosed(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	given := make(chan struct{})
 	server, _ := counted(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/v1/leases/acquire":
-			in := asked(t, r)
-			<-r.Context().Done() // a leave is heard through TLS, too
-			grantTo(w, in, 0)
-		case "/v1/leases/release":
-			close(given)
-			fallthrough
-		default:
-			renewed(w, r)
+		if r.ProtoMajor != 1 {
+			t.Errorf("the server was asked with %s, want HTTP/1.1", r.Proto)
 		}
+		renewed(w, r)
 	})
 	server.EnableHTTP2 = true // offered, and not taken
 	server.StartTLS()
@@ -219,64 +260,66 @@ func TestTLS(t *testing.T) {
 		if err := renew(t.Context(), s); err != nil {
 			t.Fatalf("Renew = %v, want success", err)
 		}
-		time.Sleep(10 * time.Millisecond) // idle for long enough to be looked at
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err := s.Wait(ctx, request())
-	typed(t, "Wait", err, leasehold.ReasonCancelled)
-	<-given
 }
 
-func TestDialling(t *testing.T) {
-	both(t, func(t *testing.T, o func() *remote.Options) {
-		options := o()
-		ctx, cancel := context.WithCancel(t.Context())
-		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-			cancel()
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		if options.HTTPClient != nil {
-			options.HTTPClient.Transport.(*http.Transport).DialContext = dial
-		}
-		options.Dial = dial
-		typed(t, "Renew", renew(ctx, open(t, "http://host", options)), leasehold.ReasonUnavailable)
-	})
+// A caller that leaves before there is a connection knows that nothing happened,
+// and nothing does when there is one.
+func TestLeavingWhileDialling(t *testing.T) {
+	for name, own := range map[string]bool{"OwnConnections": true, "HTTPClient": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var requests atomic.Int32
+				network := onPipes(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					requests.Add(1)
+					renewed(w, r)
+				}))
+				gate := make(chan struct{})
+				dial := func(ctx context.Context, n, address string) (net.Conn, error) {
+					<-gate
+					return network.dial(ctx, n, address)
+				}
+				o := &remote.Options{Dial: dial}
+				if !own {
+					o = &remote.Options{HTTPClient: client(t, dial)}
+				}
+				s := open(t, "http://host", o)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				typed(t, "Renew", renew(ctx, s), leasehold.ReasonUnavailable)
+				_, err := s.Wait(ctx, request())
+				typed(t, "Wait", err, leasehold.ReasonCancelled)
+				close(gate)
+				time.Sleep(time.Minute)
+				if n := requests.Load(); n != 0 {
+					t.Errorf("the server got %d requests, want none", n)
+				}
+				if err := renew(t.Context(), s); err != nil || requests.Load() != 1 {
+					t.Errorf("Renew = %v, and %d requests, want the only one", err, requests.Load())
+				}
+			})
+		})
+	}
 }
 
 // Closing while a connection is being made must not leave it open.
 func TestCloseWhileDialling(t *testing.T) {
-	var s *remote.Store
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	s = open(t, "http://host", &remote.Options{Dial: func(context.Context, string, string) (net.Conn, error) {
+	synctest.Test(t, func(t *testing.T) {
+		dialling := make(chan struct{})
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		s := open(t, "http://host", &remote.Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			close(dialling)
+			<-ctx.Done()
+			return ours, nil
+		}})
+		told := make(chan error, 1)
+		go func() { told <- renew(t.Context(), s) }()
+		<-dialling
 		_ = s.Close()
-		return ours, nil
-	}})
-	typed(t, "Renew", renew(t.Context(), s), leasehold.ReasonUnavailable)
-	if _, err := theirs.Read(make([]byte, 1)); err == nil {
-		t.Error("the connection is open after Close")
-	}
-}
-
-// A connection that cannot be closed on one side is closed on both.
-func TestLeavingWithoutHalfClose(t *testing.T) {
-	gone := make(chan struct{})
-	ours, theirs := net.Pipe()
-	go func() {
-		defer close(gone)
-		buffer := make([]byte, 4096)
-		for {
-			if _, err := theirs.Read(buffer); err != nil {
-				return
-			}
+		typed(t, "Renew", <-told, leasehold.ReasonUnavailable)
+		if _, err := theirs.Read(make([]byte, 1)); err == nil {
+			t.Error("the connection is open after Close")
 		}
-	}()
-	s := open(t, "http://host", &remote.Options{Dial: func(context.Context, string, string) (net.Conn, error) { return ours, nil }})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	_, err := s.Wait(ctx, request())
-	typed(t, "Wait", err, leasehold.ReasonCancelled)
-	<-gone
+	})
 }
