@@ -80,8 +80,7 @@ func openJournal(ctx context.Context, path string, opts Options) (*journal, erro
 // reserve if there is none.
 func (j *journal) orGiveUp(do func() error) error {
 	err := do()
-	if err != nil && j.isFull(err) {
-		j.reserve.giveUp(err)
+	if err != nil && j.isFull(err) && j.reserve.giveUp(err) {
 		return do()
 	}
 	return err
@@ -168,11 +167,8 @@ func (j *journal) Commit(b *local.Batch) error {
 	if err == nil {
 		return nil
 	}
-	if j.isFull(err) {
-		j.reserve.giveUp(err)
-		if j.writeAgain(b) == nil {
-			return nil
-		}
+	if j.isFull(err) && j.reserve.giveUp(err) && j.writeAgain(b) == nil {
+		return nil
 	}
 	j.broken, j.writer = j.writer, nil
 	return explain(j.path, err)

@@ -56,13 +56,16 @@ func (r *reserve) keep() {
 	}
 }
 
-// giveUp frees the space, that of an attempt to restore it too.
-func (r *reserve) giveUp(cause error) {
+// giveUp frees the space, and reports whether there may be more now: an attempt
+// to restore the reserve may have taken the last for a moment.
+func (r *reserve) giveUp(cause error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, err := os.Stat(r.path); err == nil {
-		r.lose(cause)
+	if _, err := os.Stat(r.path); err != nil {
+		return r.given.Load()
 	}
+	r.lose(cause)
+	return true
 }
 
 // lose deletes the file and tries to get it back from time to time.

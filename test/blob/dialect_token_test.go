@@ -3,10 +3,14 @@
 package blobtest
 
 import (
+	"encoding/base64"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
 // With tokens, who may read and write is the main port's word.
@@ -26,7 +30,12 @@ func TestDialectFollowsTokens(t *testing.T) {
 	keeper := secret("k", "--role", "reader,holder")
 	narrow := secret("n", "--role", "holder", "--holders", holder, "--resources", "blob:"+account+"/zure/mine*")
 	stranger := secret("s", "--role", "holder", "--holders", "ci:*")
-	s.flags = append(s.flags, "--token-file", tokens)
+	accounts := filepath.Join(t.TempDir(), "accounts") // where there are tokens, accounts are named or not served
+	line := account + ":" + base64.StdEncoding.EncodeToString(sign.Development().Keys[0])
+	if err := os.WriteFile(accounts, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.flags = append(s.flags, "--token-file", tokens, "--blob-accounts", accounts)
 	s.start()
 	s.container("zure") // the Azure Blob door has its own keys
 
