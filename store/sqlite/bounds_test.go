@@ -56,7 +56,7 @@ func fileSize(t testing.TB, path string) int64 {
 func TestShortLeasesLeaveLittle(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	s := newStore(t, path, &Options{Durability: DurabilityNormal})
-	const leases, atATime = 5000, 250
+	const leases, atATime = 2000, 100
 	for i := 0; i < leases; i += atATime {
 		shortLeases(t, s, i, atATime)
 	}
@@ -65,7 +65,7 @@ func TestShortLeasesLeaveLittle(t *testing.T) {
 	}
 	size := fileSize(t, path)
 	t.Logf("%d leases of 7 KB: a file of %d KiB", leases, size>>10)
-	if size > 12<<20 {
+	if size > 5<<20 {
 		t.Errorf("%d short leases leave a file of %d bytes, want less than a third of their metadata", leases, size)
 	}
 	s = newStore(t, path, nil)
