@@ -69,8 +69,13 @@ bench-peers: binary ## measure beside etcd, on this machine (Debian's etcd-serve
 bench-blob: binary bench/blob/node_modules/.package-lock.json ## measure beside azurite, on this machine (installed by npm)
 	cd bench/blob && $(GO) run . -leasehold ../../.bin/leasehold
 
+.PHONY: bench-readers
+bench-readers: binary ## measure grants and blob reads beside event streams and scans of the history
+	cd bench/readers && $(GO) run . -leasehold ../../.bin/leasehold
+
 .PHONY: bench-check
-bench-check: ## vet and test the programs of bench-peers and bench-blob, which are modules of their own
+bench-check: ## vet and test the programs that measure, which are modules of their own
+	cd bench/readers && $(GO) vet . && $(GO) test .
 	cd bench/peers && $(GO) vet . && $(GO) test .
 	cd bench/blob && $(GO) vet . && $(GO) test .
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/soak"
 )
 
 var renewChecks = []check{
@@ -138,7 +139,7 @@ func renewBreaking(e *env) {
 // renewForADay is content with a quarter of an hour where every renewal goes
 // to a disk.
 func renewForADay(e *env) {
-	day := 24 * time.Hour
+	day := time.Duration(soak.Rounds(1, 24)) * time.Hour
 	if e.h.Reopen != nil {
 		day = 15 * time.Minute
 	}

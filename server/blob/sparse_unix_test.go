@@ -60,7 +60,7 @@ func TestSparseSources(t *testing.T) {
 		{"Put Blob From URL", "copied", []string{"x-ms-blob-type", "BlockBlob"}},
 		{"Copy Blob", "copy", nil},
 	} {
-		r := d.signed("PUT", d.path(o.path), "", append([]string{"x-ms-copy-source", d.blob("sparse").URL()}, o.headers...)...)
+		r := d.signed("PUT", d.path(o.path), "", append([]string{"x-ms-copy-source", d.readable("sparse")}, o.headers...)...)
 		if r.status >= 300 {
 			t.Fatalf("%s = %d %s", o.name, r.status, r.body)
 		}

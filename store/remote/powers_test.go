@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,10 +127,10 @@ func TestInvalidInputIsNotSent(t *testing.T) {
 
 // Answers that are JSON and still make no sense.
 func TestAnswersThatMakeNoSense(t *testing.T) {
-	body := ""
+	var body atomic.Value // the client also asks in the background
 	s := server(t, nil, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, body)
+		fmt.Fprint(w, body.Load())
 	})
 	ctx := t.Context()
 	melted := `{"status":"melted"}`
@@ -155,7 +156,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 		{"Settings", `[]`, func() error { _, err := s.Settings(ctx); return err }, leasehold.ReasonUnavailable},
 		{"Cleanup", `7`, func() error { _, err := s.Cleanup(ctx); return err }, leasehold.ReasonUnknown},
 	} {
-		body = c.body
+		body.Store(c.body)
 		typed(t, c.call, c.err(), c.want)
 	}
 }

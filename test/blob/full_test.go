@@ -28,7 +28,7 @@ func noRoom(t testing.TB, what string, err error) {
 // behind; everything else goes on.
 func TestFullForContent(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newServer(t, "--reserve", "0") // a file of its size could not be made
 	s.limited(16 << 20)
 	s.start()
 	c := s.container("full")
@@ -72,7 +72,7 @@ const rowSize = 60 << 10
 // was acknowledged is there afterwards, and nothing else.
 func TestFullForRows(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newServer(t, "--reserve", "0")
 	s.start()
 	s.container("full")
 	s.kill()
