@@ -30,7 +30,7 @@ const (
 	// streamShare is how much of the processors writing to streams may take, so
 	// that grants have the rest, however many streams there are. A stream that
 	// waits for its turn finds more to write then, or that it has fallen behind.
-	streamShare = 0.06
+	streamShare = 0.10
 	// longestTurn is how long a write keeps others from theirs.
 	longestTurn = time.Millisecond
 )
