@@ -31,9 +31,11 @@ build: ## compile everything
 binary: ## build the program into .bin/leasehold
 	$(BUILD_BINARY) -o .bin/leasehold ./cmd/leasehold
 
+# Three packages at a time, because many tests wait; vet runs in `make lint`, and
+# `make soak` draws more of each property.
 .PHONY: test
 test: deps ## run the tests with the race detector
-	$(GO) test -race -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
+	RAPID_CHECKS=$${RAPID_CHECKS:-40} $(GO) test -race -vet=off -p 3 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: soak
 soak: deps ## run the long forms of the crash, simulation and property tests
