@@ -52,6 +52,8 @@ const (
 	Memory Capability = "memory"
 	// ExpiryRecords: an expiry is written into the history.
 	ExpiryRecords Capability = "expiry-records"
+	// Downtime: time passes while the store is closed.
+	Downtime Capability = "downtime"
 	// HealthNames: leases on __healthcheck__… can be acquired here.
 	HealthNames Capability = "health-names"
 )
@@ -101,7 +103,7 @@ var known = map[Capability]bool{
 	Waiting: true, Breaking: true, Changing: true, Transfer: true, Finding: true, Listing: true,
 	ForceRelease: true, History: true, Settings: true, Cleanup: true, Watching: true,
 	Priorities: true, KeptPlaces: true, ShownQueue: true, WaitTimes: true, MetadataFilter: true,
-	Infinite: true, MaxRenewals: true, UniqueIDs: true, Memory: true, ExpiryRecords: true, CancelRecords: true, HealthNames: true,
+	Infinite: true, MaxRenewals: true, UniqueIDs: true, Memory: true, ExpiryRecords: true, CancelRecords: true, Downtime: true, HealthNames: true,
 }
 
 // missing is the answer of a power that the store does not have at all.

@@ -21,7 +21,7 @@ var durabilityChecks = []check{
 	{name: "BreakingGoesOn", run: breakingGoesOn, needs: []Capability{Breaking}, reopens: true},
 	{name: "ChangeAndTransferStay", run: handedStays, needs: []Capability{Changing, Transfer}, reopens: true},
 	{name: "QueuesAreEmptied", run: queuesEmptied, needs: []Capability{ShownQueue}, reopens: true},
-	{name: "TimePassesWhileDown", run: timePassesWhileDown, reopens: true, simulated: true},
+	{name: "TimePassesWhileDown", run: timePassesWhileDown, needs: []Capability{Downtime}, reopens: true, simulated: true},
 	{name: "ExpiryComesAllTheSame", run: expiryAfterReopen, reopens: true},
 }
 

@@ -25,7 +25,7 @@ var mistakeChecks = []check{
 	{name: "TokenRepeatsAfterRestart", run: tokenAfterRestart, reopens: true},
 	{name: "GrantAfterLongWaitIsDeadOnArrival", run: ttlFromGrant, needs: []Capability{Waiting}},
 	{name: "RestartEndsOrLengthensALease", run: restartsHurt, reopens: true},
-	{name: "TimeStandsWhileTheStoreIsDown", run: timePassesWhileDown, reopens: true, simulated: true},
+	{name: "TimeStandsWhileTheStoreIsDown", run: timePassesWhileDown, needs: []Capability{Downtime}, reopens: true, simulated: true},
 }
 
 func checkThenInsert(e *env) {

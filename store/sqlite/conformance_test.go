@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/leasehold/leasehold"
@@ -25,6 +26,16 @@ func TestConformance(t *testing.T) {
 			}
 			return newStore(t, s.journal.path, opts)
 		},
-		Bubble: true,
+		Bubble:  true,
+		Without: notHere(),
 	})
+}
+
+// notHere is what the engine cannot do on systems whose boot clock it does not
+// know.
+func notHere() []storetest.Capability {
+	if runtime.GOOS == "linux" || runtime.GOOS == "darwin" {
+		return nil
+	}
+	return []storetest.Capability{storetest.Downtime}
 }
