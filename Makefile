@@ -35,7 +35,7 @@ binary: ## build the program into .bin/leasehold
 # `make soak` draws more of each property.
 .PHONY: test
 test: deps ## run the tests with the race detector
-	RAPID_CHECKS=$${RAPID_CHECKS:-40} $(GO) test -race -vet=off -p 3 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
+	RAPID_CHECKS=$${RAPID_CHECKS:-25} $(GO) test -race -vet=off -p 3 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: soak
 soak: deps ## run the long forms of the crash, simulation and property tests

@@ -15,6 +15,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
@@ -86,6 +87,9 @@ func TestStuckConnections(t *testing.T) {
 					ways = nil // the handlers see no difference
 				}
 				for _, way := range append(ways, atEither...) {
+					if secure && way.again && !soak.Long() {
+						continue // encrypting until the buffers are full takes its time
+					}
 					s := startInProcess(t, serveFlags{connections: seats, timeouts: short}, secure)
 					s.seed()
 					address, probe := s.json, "/healthz"
