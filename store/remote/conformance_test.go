@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/store/memory"
@@ -107,6 +108,9 @@ func TestConformanceTCP(t *testing.T) {
 }
 
 func TestConformanceTCPHTTPClient(t *testing.T) {
+	if !soak.Long() {
+		t.Skip("runs in make soak; TestConformanceHTTPClient has the same client, TestConformanceTCP the same network")
+	}
 	overTCP(t, func(t testing.TB) *remote.Options { return &remote.Options{HTTPClient: client(t, nil)} })
 }
 

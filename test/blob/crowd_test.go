@@ -34,7 +34,7 @@ func TestCrowd(t *testing.T) { // alone: it measures
 	c := newCrowd(s)
 	var all []func(context.Context) error
 	for range people {
-		all = append(all, c.visit)
+		all = append(all, c.person(s))
 	}
 	begin := time.Now()
 	if err := together(t.Context(), all); err != nil {
@@ -61,35 +61,38 @@ func TestCrowd(t *testing.T) { // alone: it measures
 }
 
 type crowd struct {
-	client             *container.Client
-	ready              sync.WaitGroup // everybody is connected
+	client             *container.Client // for what is asked once
+	ready              sync.WaitGroup    // all goroutines have started
 	dialled, won, lost atomic.Int64
 }
 
 func newCrowd(s *server) *crowd {
 	s.Helper()
-	c := &crowd{}
-	transport := s.newTransport(people)
-	dialer := &net.Dialer{Timeout: patience}
-	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c.dialled.Add(1)
-		return dialer.DialContext(ctx, network, address)
-	}
-	s.container("crowd")
-	c.client = s.sdk(transport).NewContainerClient("crowd")
+	c := &crowd{client: s.container("crowd")}
 	s.load("crowd", fought)
 	c.ready.Add(people)
 	return c
 }
 
-// visit is what one of them does. The first request of all is under way at the
-// same time, so that each needs a connection.
-func (c *crowd) visit(ctx context.Context) error {
+// person is a client with a connection of its own: those of one transport would
+// share connections that happen to be idle.
+func (c *crowd) person(s *server) func(context.Context) error {
+	transport := s.newTransport(1)
+	dialer := &net.Dialer{Timeout: patience}
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c.dialled.Add(1)
+		return dialer.DialContext(ctx, network, address)
+	}
+	client := s.sdk(transport).NewContainerClient("crowd")
+	return func(ctx context.Context) error { return c.visit(ctx, client) }
+}
+
+func (c *crowd) visit(ctx context.Context, client *container.Client) error {
 	c.ready.Done()
 	c.ready.Wait()
 	begin := time.Now()
 	for time.Since(begin) < crowdTime || c.won.Load() < people/10 && time.Since(begin) < patience { // a busy machine takes longer
-		if err := c.fight(ctx, c.client.NewBlockBlobClient(nameOf(rand.IntN(fought)))); err != nil {
+		if err := c.fight(ctx, client.NewBlockBlobClient(nameOf(rand.IntN(fought)))); err != nil {
 			return err
 		}
 	}
