@@ -138,7 +138,7 @@ func TestForeignIDIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, &Options{Holder: "ann"})
-		want := Want{ID: NewID()}
+		want := AcquireOptions{ID: NewID()}
 		s.hook(nil, func(context.Context, string, string) error { return lostAnswer(context.Background()) })
 		_, err := m.TryAcquire(t.Context(), "a", want)
 		wantErr(t, "TryAcquire with every answer lost", err, ErrUnknown)
@@ -160,7 +160,7 @@ func TestForeignIDIsLeftAlone(t *testing.T) {
 
 // TestLateGrantIsGivenBack: the context ends while the store grants.
 func TestLateGrantIsGivenBack(t *testing.T) {
-	for name, want := range map[string]Want{"own id": {}, "foreign id": {ID: NewID()}} {
+	for name, want := range map[string]AcquireOptions{"own id": {}, "foreign id": {ID: NewID()}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newFakeStore()

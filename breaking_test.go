@@ -113,7 +113,7 @@ func TestMaxRenewals(t *testing.T) {
 		var log recorder
 		m := newManager(t, s, &Options{Observe: log.observe})
 		two := 2
-		h := mustTry(t, m, "a", Want{MaxRenewals: &two})
+		h := mustTry(t, m, "a", AcquireOptions{MaxRenewals: &two})
 		start := time.Now()
 		<-h.Context().Done()
 		if got := time.Since(start); got != 80*time.Second+54*time.Second {
@@ -130,7 +130,7 @@ func TestInfiniteLeaseIsVerified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, nil)
-		h := mustTry(t, m, "a", Want{TTL: Infinite})
+		h := mustTry(t, m, "a", AcquireOptions{TTL: Infinite})
 		if !h.ExpiresAt().IsZero() {
 			t.Errorf("ExpiresAt() = %v, want none", h.ExpiresAt())
 		}
@@ -168,7 +168,7 @@ func TestInfiniteLeaseWithoutRenewals(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newFakeStore()
 				m := newManager(t, s, nil)
-				h := mustTry(t, m, "a", Want{TTL: Infinite, MaxRenewals: &none})
+				h := mustTry(t, m, "a", AcquireOptions{TTL: Infinite, MaxRenewals: &none})
 				time.Sleep(10 * time.Minute)
 				if s.count("renew") != 1 || s.count("status") < 18 {
 					t.Errorf("%d renewals, %d looks at the status, want 1 and one every 30s", s.count("renew"), s.count("status"))

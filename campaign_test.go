@@ -21,7 +21,7 @@ func TestAcquireInTheQueue(t *testing.T) {
 		holdFor(t, s, "a", 10*time.Minute)
 		m := newManager(t, s, nil)
 		start := time.Now()
-		h, err := m.Acquire(t.Context(), "a", Want{Priority: 7, Metadata: map[string]string{"k": "v"}})
+		h, err := m.Acquire(t.Context(), "a", AcquireOptions{Priority: 7, Metadata: map[string]string{"k": "v"}})
 		if err != nil {
 			t.Fatalf("Acquire = %v", err)
 		}
@@ -95,9 +95,9 @@ func TestAcquireTimeout(t *testing.T) {
 				first := mustTry(t, newManager(t, s, &Options{Holder: "ann"}), "a")
 				m := newManager(t, s, &Options{AcquireTimeout: 90 * time.Second})
 				for _, c := range []struct {
-					want Want
+					want AcquireOptions
 					d    time.Duration
-				}{{Want{}, 90 * time.Second}, {Want{Timeout: 7 * time.Second}, 7 * time.Second}} {
+				}{{AcquireOptions{}, 90 * time.Second}, {AcquireOptions{Timeout: 7 * time.Second}, 7 * time.Second}} {
 					start := time.Now()
 					_, err := m.Acquire(t.Context(), "a", c.want)
 					wantErr(t, "Acquire", err, ErrTimeout)
@@ -108,7 +108,7 @@ func TestAcquireTimeout(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
-				_, err := m.Acquire(ctx, "a", Want{Timeout: NoTimeout})
+				_, err := m.Acquire(ctx, "a", AcquireOptions{Timeout: NoTimeout})
 				wantErr(t, "Acquire until the context ends", err, ErrTimeout, context.DeadlineExceeded)
 				stillHeld(t, first)
 			})
@@ -202,7 +202,7 @@ func TestTroubleIsWaitedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		s.before = func(context.Context, string, string) error { return &Error{Reason: ReasonUnavailable} }
-		_, err := newManager(t, s, nil).Acquire(t.Context(), "a", Want{Timeout: time.Minute})
+		_, err := newManager(t, s, nil).Acquire(t.Context(), "a", AcquireOptions{Timeout: time.Minute})
 		wantErr(t, "Acquire while the store is down", err, ErrTimeout, ErrUnavailable)
 	})
 }
@@ -228,13 +228,13 @@ func TestHopelessWaitsEnd(t *testing.T) {
 func TestUsedIDIsReplaced(t *testing.T) {
 	none := 0
 	for name, c := range map[string]struct {
-		want Want
+		want AcquireOptions
 		do   func(*fakeStore) error
 	}{
-		"broken":      {Want{}, func(s *fakeStore) error { s.breakLease("a", 0); return lostAnswer(context.Background()) }},
-		"breaking":    {Want{}, func(s *fakeStore) error { s.breakLease("a", time.Second); return lostAnswer(context.Background()) }},
-		"no renewals": {Want{MaxRenewals: &none}, func(s *fakeStore) error { return lostAnswer(context.Background()) }},
-		"used by chance": {Want{}, func(s *fakeStore) error {
+		"broken":      {AcquireOptions{}, func(s *fakeStore) error { s.breakLease("a", 0); return lostAnswer(context.Background()) }},
+		"breaking":    {AcquireOptions{}, func(s *fakeStore) error { s.breakLease("a", time.Second); return lostAnswer(context.Background()) }},
+		"no renewals": {AcquireOptions{MaxRenewals: &none}, func(s *fakeStore) error { return lostAnswer(context.Background()) }},
+		"used by chance": {AcquireOptions{}, func(s *fakeStore) error {
 			s.breakLease("a", 0)
 			return &Error{Reason: ReasonIDInUse}
 		}},
@@ -257,7 +257,7 @@ func TestUsedIDIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		s.before = func(context.Context, string, string) error { return &Error{Reason: ReasonIDInUse} }
-		_, err := newManager(t, s, nil).Acquire(t.Context(), "a", Want{ID: NewID()})
+		_, err := newManager(t, s, nil).Acquire(t.Context(), "a", AcquireOptions{ID: NewID()})
 		wantErr(t, "Acquire with an id that is in use", err, ErrHeld)
 	})
 }

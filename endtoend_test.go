@@ -68,7 +68,7 @@ func TestEngineEndsLeases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		broken, err := m.TryAcquire(t.Context(), "broken", leasehold.Want{TTL: leasehold.Infinite})
+		broken, err := m.TryAcquire(t.Context(), "broken", leasehold.AcquireOptions{TTL: leasehold.Infinite})
 		if err != nil {
 			t.Fatal(err)
 		}

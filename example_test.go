@@ -86,12 +86,12 @@ func ExampleManager_Acquire() {
 		log.Fatal(err)
 	}
 
-	_, err = ben.Acquire(ctx, "report", leasehold.Want{Timeout: 50 * time.Millisecond})
+	_, err = ben.Acquire(ctx, "report", leasehold.AcquireOptions{Timeout: 50 * time.Millisecond})
 	fmt.Println("ben gave up:", errors.Is(err, leasehold.ErrTimeout))
 
 	// The next wait ends well: the release itself wakes it.
 	time.AfterFunc(50*time.Millisecond, func() { held.Release(ctx) })
-	next, err := ben.Acquire(ctx, "report", leasehold.Want{Timeout: time.Minute})
+	next, err := ben.Acquire(ctx, "report", leasehold.AcquireOptions{Timeout: time.Minute})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // ErrLost, even if fn returned nil: somebody else may have been at work at the
 // same time. That the lease could not be given back is no error of the work; a
 // Released event tells.
-func (m *Manager) Do(ctx context.Context, resource string, fn func(context.Context, *Held) error, want ...Want) error {
+func (m *Manager) Do(ctx context.Context, resource string, fn func(context.Context, *Held) error, want ...AcquireOptions) error {
 	a, err := m.newAsk(ctx, resource, want)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ const (
 // Lead returns when ctx ends, when the Manager closes, when fn returns an error
 // that is not just the echo of its context's end, or when the store refuses the
 // request for good. It never returns nil.
-func (m *Manager) Lead(ctx context.Context, resource string, fn func(context.Context, *Held) error, want ...Want) error {
+func (m *Manager) Lead(ctx context.Context, resource string, fn func(context.Context, *Held) error, want ...AcquireOptions) error {
 	ctx, leave, err := m.enter(ctx, resource)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (m *Manager) Lead(ctx context.Context, resource string, fn func(context.Con
 
 // term is one campaign and, if it was won, one time in office. An error ends
 // the leadership for good.
-func (m *Manager) term(ctx context.Context, resource string, fn func(context.Context, *Held) error, want []Want) (led bool, err error) {
+func (m *Manager) term(ctx context.Context, resource string, fn func(context.Context, *Held) error, want []AcquireOptions) (led bool, err error) {
 	a, err := m.newAsk(ctx, resource, want)
 	if err != nil {
 		return false, err

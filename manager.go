@@ -62,7 +62,7 @@ func (m *Manager) Holder() string { return m.o.Holder }
 // ErrHeld and says who, since when and until when. If the answer is lost on the
 // way, it asks again once with the same id; a grant that nobody takes up, because
 // the context ended first, say, is given back in the background.
-func (m *Manager) TryAcquire(ctx context.Context, resource string, want ...Want) (*Held, error) {
+func (m *Manager) TryAcquire(ctx context.Context, resource string, want ...AcquireOptions) (*Held, error) {
 	return m.acquire(ctx, resource, want, (*ask).try)
 }
 
@@ -71,12 +71,12 @@ func (m *Manager) TryAcquire(ctx context.Context, resource string, want ...Want)
 // well. The wait ends with ErrTimeout after the timeout, when the context ends
 // (the error then also matches the context's), or, where neither has an end,
 // after 10,000 attempts.
-func (m *Manager) Acquire(ctx context.Context, resource string, want ...Want) (*Held, error) {
+func (m *Manager) Acquire(ctx context.Context, resource string, want ...AcquireOptions) (*Held, error) {
 	return m.acquire(ctx, resource, want, (*ask).wait)
 }
 
 // acquire is TryAcquire and Acquire.
-func (m *Manager) acquire(ctx context.Context, resource string, want []Want, how func(*ask, context.Context) (*Held, error)) (*Held, error) {
+func (m *Manager) acquire(ctx context.Context, resource string, want []AcquireOptions, how func(*ask, context.Context) (*Held, error)) (*Held, error) {
 	a, err := m.newAsk(ctx, resource, want)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func ended() context.Context {
 	return ctx
 }
 
-func mustTry(t testing.TB, m *Manager, resource string, want ...Want) *Held {
+func mustTry(t testing.TB, m *Manager, resource string, want ...AcquireOptions) *Held {
 	t.Helper()
 	h, err := m.TryAcquire(context.Background(), resource, want...)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestTryAcquire(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, &Options{Holder: "ann", Metadata: map[string]string{"team": "billing", "host": "a"}})
 		start := time.Now()
-		h := mustTry(t, m, "invoices", Want{Metadata: map[string]string{"host": "b"}})
+		h := mustTry(t, m, "invoices", AcquireOptions{Metadata: map[string]string{"host": "b"}})
 		row := s.state("invoices")
 		if h.Resource() != "invoices" || h.Holder() != "ann" || m.Holder() != "ann" || h.ID() != row.ID || h.Token() != row.Token {
 			t.Errorf("TryAcquire = %q %q token %d, want the store's lease %+v", h.Resource(), h.Holder(), h.Token(), row)
@@ -144,12 +144,12 @@ func TestTryAcquireRefusesBadInput(t *testing.T) {
 		for name, call := range map[string]func() (*Held, error){
 			"an empty resource":    func() (*Held, error) { return m.TryAcquire(t.Context(), "") },
 			"a control character":  func() (*Held, error) { return m.TryAcquire(t.Context(), "a\x00") },
-			"two wants":            func() (*Held, error) { return m.TryAcquire(t.Context(), "a", Want{}, Want{}) },
-			"a short ttl":          func() (*Held, error) { return m.TryAcquire(t.Context(), "a", Want{TTL: time.Millisecond}) },
-			"a negative timeout":   func() (*Held, error) { return m.Acquire(t.Context(), "a", Want{Timeout: -5}) },
-			"a huge priority":      func() (*Held, error) { return m.Acquire(t.Context(), "a", Want{Priority: 101}) },
-			"too many renewals":    func() (*Held, error) { return m.Acquire(t.Context(), "a", Want{MaxRenewals: &tooMany}) },
-			"a strange pair":       func() (*Held, error) { return m.Acquire(t.Context(), "a", Want{Metadata: map[string]string{"ä": ""}}) },
+			"two wants":            func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{}, AcquireOptions{}) },
+			"a short ttl":          func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{TTL: time.Millisecond}) },
+			"a negative timeout":   func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Timeout: -5}) },
+			"a huge priority":      func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Priority: 101}) },
+			"too many renewals":    func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{MaxRenewals: &tooMany}) },
+			"a strange pair":       func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Metadata: map[string]string{"ä": ""}}) },
 			"Do without resource":  func() (*Held, error) { return nil, m.Do(t.Context(), "", nil) },
 			"Lead without resouce": func() (*Held, error) { return nil, m.Lead(t.Context(), "", nil) },
 		} {

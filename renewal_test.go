@@ -50,7 +50,7 @@ func TestNoAutoRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, nil)
-		h := mustTry(t, m, "a", Want{NoAutoRenew: true})
+		h := mustTry(t, m, "a", AcquireOptions{NoAutoRenew: true})
 		time.Sleep(50 * time.Second)
 		if err := h.Renew(t.Context()); err != nil {
 			t.Errorf("Renew = %v", err)

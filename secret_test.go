@@ -170,7 +170,7 @@ func TestHeldKeepsTheSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close(t.Context())
-	held, err := m.TryAcquire(t.Context(), "job", leasehold.Want{ID: mustID(t, sampleID)})
+	held, err := m.TryAcquire(t.Context(), "job", leasehold.AcquireOptions{ID: mustID(t, sampleID)})
 	if err != nil {
 		t.Fatal(err)
 	}

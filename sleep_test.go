@@ -55,7 +55,7 @@ func TestShortSleepRenewsOnWaking(t *testing.T) {
 		s := lid.store()
 		m := newManager(t, s, nil)
 		h := mustTry(t, m, "a")
-		infinite := mustTry(t, m, "b", Want{TTL: Infinite})
+		infinite := mustTry(t, m, "b", AcquireOptions{TTL: Infinite})
 		for range 10 {
 			lid.sleep(50 * time.Second) // past the time to renew, not past the line
 			time.Sleep(time.Second)

@@ -2,7 +2,7 @@ package leasehold
 
 import "time"
 
-// Validity returns how long the lease is still held without another renewal:
+// Remaining returns how long the lease is still held without another renewal:
 // to its safety line, at which the context ends, and to its end, before which
 // the store cannot have granted the resource to anybody else. What lies between
 // the two is the time in which work must stop. Both are Infinite for a lease
@@ -13,7 +13,7 @@ import "time"
 // It is for those who hand the deadline on, to another process, say. They must
 // read their own clock before they call, never after: else the time in between
 // is counted twice.
-func (h *Held) Validity() (line, end time.Duration) {
+func (h *Held) Remaining() (line, end time.Duration) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	now := h.m.clock.now()

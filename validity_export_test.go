@@ -9,9 +9,9 @@ import (
 
 func wantValidity(t *testing.T, when string, h *Held, line, end time.Duration) {
 	t.Helper()
-	gotLine, gotEnd := h.Validity()
+	gotLine, gotEnd := h.Remaining()
 	if (gotLine-line).Abs() > time.Millisecond || (gotEnd-end).Abs() > time.Millisecond {
-		t.Errorf("Validity() %s = %v, %v, want %v, %v", when, gotLine, gotEnd, line, end)
+		t.Errorf("Remaining() %s = %v, %v, want %v, %v", when, gotLine, gotEnd, line, end)
 	}
 }
 

@@ -134,15 +134,15 @@ func TestConfirmFails(t *testing.T) {
 	none := 0
 	for _, c := range []struct {
 		name    string
-		want    Want
+		want    AcquireOptions
 		renewal *Error
 		target  error
 		state   State // of the row in the end
 	}{
-		{"gone", Want{}, &Error{Reason: ReasonExpired}, ErrLost, StateActive},
-		{"store down", Want{TTL: 5 * time.Second}, &Error{Reason: ReasonUnavailable}, ErrUnavailable, StateExpired},
-		{"no renewals", Want{MaxRenewals: &none}, nil, ErrInvalid, StateReleased},
-		{"no answer in time", Want{TTL: Infinite}, &Error{Reason: ReasonUnknown}, ErrUnknown, StateReleased},
+		{"gone", AcquireOptions{}, &Error{Reason: ReasonExpired}, ErrLost, StateActive},
+		{"store down", AcquireOptions{TTL: 5 * time.Second}, &Error{Reason: ReasonUnavailable}, ErrUnavailable, StateExpired},
+		{"no renewals", AcquireOptions{MaxRenewals: &none}, nil, ErrInvalid, StateReleased},
+		{"no answer in time", AcquireOptions{TTL: Infinite}, &Error{Reason: ReasonUnknown}, ErrUnknown, StateReleased},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestConfirmFails(t *testing.T) {
 					return nil
 				}
 				m := newManager(t, s, nil)
-				a, err := m.newAsk(t.Context(), "a", []Want{c.want})
+				a, err := m.newAsk(t.Context(), "a", []AcquireOptions{c.want})
 				if err != nil {
 					t.Fatal(err)
 				}

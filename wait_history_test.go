@@ -37,7 +37,7 @@ func TestLongWaitsInTheHistory(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.AfterFunc(5*time.Minute, func() { held.Release(t.Context()) })
-				_, err = waiter.Acquire(t.Context(), "r", leasehold.Want{Timeout: c.patience})
+				_, err = waiter.Acquire(t.Context(), "r", leasehold.AcquireOptions{Timeout: c.patience})
 				if c.failures > 0 && !errors.Is(err, leasehold.ErrTimeout) || c.failures == 0 && err != nil {
 					t.Errorf("Acquire = %v", err)
 				}

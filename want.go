@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Want says what is special about one lease. Every call of the Manager takes
+// AcquireOptions says what is special about one lease. Every call of the Manager takes
 // at most one; each zero field means what the Manager's Options say.
-type Want struct {
+type AcquireOptions struct {
 	// TTL is the length of this lease, or Infinite.
 	TTL time.Duration
 
@@ -54,8 +54,8 @@ type ask struct {
 }
 
 // newAsk checks the request before anything happens.
-func (m *Manager) newAsk(ctx context.Context, resource string, want []Want) (*ask, error) {
-	var w Want
+func (m *Manager) newAsk(ctx context.Context, resource string, want []AcquireOptions) (*ask, error) {
+	var w AcquireOptions
 	switch len(want) {
 	case 0:
 	case 1:

@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 )
 
 // Options are what a URL cannot or should not say. Nil is fine. A store takes
@@ -34,7 +34,7 @@ type Options struct {
 	TLS *tls.Config
 
 	// Modules keep tables of their own in an embedded database. Default none.
-	Modules []seam.Module
+	Modules []engine.Module
 
 	// MustExist refuses to make a database file that is not there, for whoever
 	// only wants to look. Default: it is made.

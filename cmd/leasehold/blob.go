@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leasehold/leasehold/azure/catalog"
+	azure "github.com/leasehold/leasehold/azure/server"
 	"github.com/leasehold/leasehold/open"
-	"github.com/leasehold/leasehold/server/blob"
-	"github.com/leasehold/leasehold/server/blob/catalog"
 	"github.com/spf13/cobra"
 )
 
@@ -160,7 +160,7 @@ func newBlobSnapshots(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var l blob.Lineage
+		var l azure.Lineage
 		if err := json.Unmarshal(body, &l); err != nil {
 			return fmt.Errorf("the server's answer cannot be read: %w", err)
 		}
@@ -172,7 +172,7 @@ func newBlobSnapshots(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) printLineage(l blob.Lineage) error {
+func (a *app) printLineage(l azure.Lineage) error {
 	rows := l.Snapshots
 	if l.Base != nil {
 		rows = append(rows, *l.Base)

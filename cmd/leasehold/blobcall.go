@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/azure/sign"
 	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/auth"
-	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
 var defaultAccount = sign.Development().Name

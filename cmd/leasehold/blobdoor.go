@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leasehold/leasehold/azure/sign"
 	"github.com/leasehold/leasehold/server/auth"
-	"github.com/leasehold/leasehold/server/blob/sign"
 	"github.com/spf13/cobra"
 	"golang.org/x/net/netutil"
 )

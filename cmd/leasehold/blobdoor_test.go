@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leasehold/leasehold/azure/sign"
 	"github.com/leasehold/leasehold/server/auth"
-	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
 // get returns the status and the text of an answer.

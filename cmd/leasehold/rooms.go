@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/azure/catalog"
+	chunks "github.com/leasehold/leasehold/azure/content"
+	azure "github.com/leasehold/leasehold/azure/server"
+	"github.com/leasehold/leasehold/azure/sign"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/open"
-	"github.com/leasehold/leasehold/seam"
-	"github.com/leasehold/leasehold/server/blob"
-	"github.com/leasehold/leasehold/server/blob/catalog"
-	chunks "github.com/leasehold/leasehold/server/blob/content"
-	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
 const blobDir = "blobs" // in the data directory
@@ -23,7 +23,7 @@ const blobDir = "blobs" // in the data directory
 // rooms are what the doors lead into.
 type rooms struct {
 	store    leasehold.Store
-	blobs    *blob.Server // nil: that door is shut
+	blobs    *azure.Server // nil: that door is shut
 	accounts []sign.Account
 
 	closers []func() error // the last one first
@@ -96,7 +96,7 @@ func (r *rooms) openData(ctx context.Context, f serveFlags, reach string, log *s
 	if err != nil {
 		return err
 	}
-	r.blobs = blob.New(rows, &blob.Options{
+	r.blobs = azure.New(rows, &azure.Options{
 		Accounts: r.accounts, Hosts: f.blobHosts(r.accounts), Closed: f.blobClosed(), StallTimeout: f.timeouts.stall, Logger: log, Version: readBuildInfo().Version,
 	})
 	return nil
@@ -105,7 +105,7 @@ func (r *rooms) openData(ctx context.Context, f serveFlags, reach string, log *s
 // embedded is the embedded engine, as a store and as what blobs are kept in.
 type embedded interface {
 	leasehold.Store
-	seam.Engine
+	engine.Engine
 	LowOnSpace() bool
 }
 
@@ -118,7 +118,7 @@ func openEngine(ctx context.Context, dir, durability string, o *open.Options) (e
 		}
 	}
 	url := open.SQLiteURL(filepath.Join(dir, dataFile)) + "?durability=" + durability
-	o.Modules = []seam.Module{catalog.Module()}
+	o.Modules = []engine.Module{catalog.Module()}
 	s, err := open.Store(ctx, url, o)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func openEngine(ctx context.Context, dir, durability string, o *open.Options) (e
 }
 
 // openCatalog opens the blobs of a data directory. They are closed with r.
-func openCatalog(ctx context.Context, engine seam.Engine, dir string, bo *chunks.Options, co *catalog.Options, r *rooms) (*catalog.Catalog, error) {
+func openCatalog(ctx context.Context, engine engine.Engine, dir string, bo *chunks.Options, co *catalog.Options, r *rooms) (*catalog.Catalog, error) {
 	bytes, err := chunks.Open(filepath.Join(dir, blobDir), bo)
 	if err != nil {
 		return nil, fmt.Errorf("blob content: %w", err)

@@ -26,7 +26,7 @@ func (r *run) acquire(ctx context.Context) (*leasehold.Held, error) {
 	}
 	p := r.progress(ctx)
 	defer p()
-	held, err = r.manager.Acquire(ctx, r.resource, leasehold.Want{Timeout: r.wait})
+	held, err = r.manager.Acquire(ctx, r.resource, leasehold.AcquireOptions{Timeout: r.wait})
 	return held, interruptionOr(ctx, err)
 }
 

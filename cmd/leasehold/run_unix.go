@@ -70,7 +70,7 @@ type run struct {
 // Lost, Changed and Validity make it a guard.Lease.
 func (r *run) Lost() <-chan struct{}               { return r.held.Context().Done() }
 func (r *run) Changed() <-chan struct{}            { return r.changed }
-func (r *run) Validity() (line, end time.Duration) { return r.held.Validity() }
+func (r *run) Remaining() (line, end time.Duration) { return r.held.Remaining() }
 
 // observe passes on that the deadline has moved.
 func (r *run) observe(e leasehold.Event) {

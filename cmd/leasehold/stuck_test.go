@@ -15,8 +15,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+	"github.com/leasehold/leasehold/azure/sign"
 	"github.com/leasehold/leasehold/internal/soak"
-	"github.com/leasehold/leasehold/server/blob/sign"
 )
 
 // short are timeouts that a test can wait for. An idle connection has more time:

@@ -41,7 +41,7 @@ type Lease interface {
 	// Validity returns how much is left: to the moment at which the command
 	// has to be told, and to the moment at which it has to be gone. Negative:
 	// no end.
-	Validity() (line, end time.Duration)
+	Remaining() (line, end time.Duration)
 }
 
 // Outcome is how a command ended.

@@ -109,7 +109,7 @@ func (r *runner) send(o order) { send(r.orders, o) }
 // else what passes in between would be counted twice.
 func (r *runner) draw() deadline {
 	at := now()
-	line, end := r.lease.Validity()
+	line, end := r.lease.Remaining()
 	r.deadline = deadlineOf(at, line, end, r.command.Grace)
 	r.watchDeadline(at)
 	return r.deadline

@@ -59,7 +59,7 @@ func (l *paperLease) renew(line, end time.Duration) *paperLease {
 func (l *paperLease) Lost() <-chan struct{}    { return l.lost }
 func (l *paperLease) Changed() <-chan struct{} { return l.changed }
 
-func (l *paperLease) Validity() (line, end time.Duration) {
+func (l *paperLease) Remaining() (line, end time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.end.IsZero() {

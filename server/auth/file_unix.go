@@ -58,12 +58,3 @@ func lockFile(path string) (unlock func(), err error) {
 		return func() { _ = file.Close() }, nil
 	}
 }
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

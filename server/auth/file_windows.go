@@ -28,6 +28,3 @@ func lockFile(path string) (unlock func(), err error) {
 	}
 	return func() { _ = file.Close() }, nil
 }
-
-// syncDir has nothing to do: Windows writes names through.
-func syncDir(string) error { return nil }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/leasehold/leasehold/internal/fsutil"
 )
 
 // replace puts data at path, durably: after a crash there is the old file or
@@ -21,7 +23,7 @@ func replace(path string, data []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(temp.Name()))
 	}
-	return syncDir(filepath.Dir(path))
+	return fsutil.SyncDir(filepath.Dir(path))
 }
 
 func fill(temp *os.File, path string, data []byte) error {

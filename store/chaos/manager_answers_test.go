@@ -13,7 +13,7 @@ import (
 // With the first answers lost, the Manager ends up with the one lease that the
 // lost answers were about.
 func TestAcquireWithLostAnswers(t *testing.T) {
-	type call = func(*leasehold.Manager, context.Context, string, ...leasehold.Want) (*leasehold.Held, error)
+	type call = func(*leasehold.Manager, context.Context, string, ...leasehold.AcquireOptions) (*leasehold.Held, error)
 	for fault, f := range map[string]chaos.Fault{"lost": chaos.LostAnswer, "hung": chaos.TimeoutUnknown} {
 		for what, acquire := range map[string]call{"TryAcquire": (*leasehold.Manager).TryAcquire, "Acquire": (*leasehold.Manager).Acquire} {
 			t.Run(what+" "+fault, func(t *testing.T) {

@@ -117,7 +117,7 @@ func (h *host) work(ctx context.Context, first int, kept *tenures) {
 	for ctx.Err() == nil {
 		var offices []*office
 		for id := range dayBatch {
-			want := leasehold.Want{Timeout: 1 + upTo(r, 2*time.Minute)}
+			want := leasehold.AcquireOptions{Timeout: 1 + upTo(r, 2*time.Minute)}
 			if held, err := h.Acquire(ctx, fmt.Sprint("r", first+id), want); err == nil {
 				offices = append(offices, enter(held))
 			}

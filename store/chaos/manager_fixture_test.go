@@ -61,7 +61,7 @@ func manage(t *testing.T, s leasehold.Store, o leasehold.Options) (*leasehold.Ma
 	return m, &l
 }
 
-func hold(t *testing.T, m *leasehold.Manager, resource string, want ...leasehold.Want) *leasehold.Held {
+func hold(t *testing.T, m *leasehold.Manager, resource string, want ...leasehold.AcquireOptions) *leasehold.Held {
 	t.Helper()
 	h, err := m.Acquire(t.Context(), resource, want...)
 	if err != nil {

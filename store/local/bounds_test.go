@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/seam"
 )
 
 // remember makes the engine remember no more than n ended leases of each kind.
@@ -25,15 +25,15 @@ func endScoped(t *testing.T, e *Engine, resource string) {
 	t.Helper()
 	unlimited := leasehold.Unlimited
 	r := leasehold.AcquireRequest{Resource: resource, Holder: "h", TTL: time.Minute, MaxRenewals: &unlimited}
-	for _, decide := range []func(v seam.View) machine.Outcome{
-		func(v seam.View) machine.Outcome {
+	for _, decide := range []func(v engine.View) machine.Outcome{
+		func(v engine.View) machine.Outcome {
 			return machine.Acquire(v.Now, r, v.Fresh, []machine.Row{v.Row}, nil, machine.Azure)
 		},
-		func(v seam.View) machine.Outcome {
+		func(v engine.View) machine.Outcome {
 			return machine.Break(v.Now, leasehold.BreakRequest{Period: new(time.Duration(0))}, v.Row, machine.Azure)
 		},
 	} {
-		err := e.Do(t.Context(), resource, func(v seam.View) (seam.Decision, error) { return seam.Decision{Outcome: decide(v)}, nil })
+		err := e.Do(t.Context(), resource, func(v engine.View) (engine.Decision, error) { return engine.Decision{Outcome: decide(v)}, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,9 +159,9 @@ func TestBlobLeasesCountInAll(t *testing.T) {
 		unlimited := leasehold.Unlimited
 		lease := func(resource string) (o machine.Outcome) {
 			r := leasehold.AcquireRequest{Resource: resource, Holder: "h", TTL: time.Minute, MaxRenewals: &unlimited}
-			err := e.Do(t.Context(), resource, func(v seam.View) (seam.Decision, error) {
+			err := e.Do(t.Context(), resource, func(v engine.View) (engine.Decision, error) {
 				o = machine.Acquire(v.Now, r, v.Fresh, []machine.Row{v.Row}, nil, machine.Azure)
-				return seam.Decision{Outcome: o}, nil
+				return engine.Decision{Outcome: o}, nil
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 )
 
 // Every answer waits for what it has seen: while a grant is on its way to a disk
@@ -19,13 +19,13 @@ func TestNothingVoidIsEverTold(t *testing.T) {
 	refused := errors.New("refused because of what it saw")
 	for name, ask := range map[string]func(ctx context.Context, e *Engine) error{
 		"refusal of Do": func(ctx context.Context, e *Engine) error {
-			return e.Do(ctx, "r", func(seam.View) (seam.Decision, error) { return seam.Decision{}, refused })
+			return e.Do(ctx, "r", func(engine.View) (engine.Decision, error) { return engine.Decision{}, refused })
 		},
 		"Look": func(ctx context.Context, e *Engine) error {
-			return e.Look(ctx, []string{"other", "r"}, func(int, seam.View) {})
+			return e.Look(ctx, []string{"other", "r"}, func(int, engine.View) {})
 		},
 		"Look at what is gone": func(ctx context.Context, e *Engine) error {
-			return e.Look(ctx, []string{"forgotten"}, func(int, seam.View) {})
+			return e.Look(ctx, []string{"forgotten"}, func(int, engine.View) {})
 		},
 		"Names": func(ctx context.Context, e *Engine) error {
 			_, err := e.Names(ctx, "r")
@@ -76,7 +76,7 @@ func TestNothingVoidIsEverTold(t *testing.T) {
 				d.failNext(unwritten)
 				go e.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "a", ID: id, TTL: time.Hour})
 				go e.Release(t.Context(), leasehold.ReleaseRequest{ID: released})
-				go e.Do(t.Context(), "forgotten", func(seam.View) (seam.Decision, error) { return seam.Decision{Forget: true}, nil })
+				go e.Do(t.Context(), "forgotten", func(engine.View) (engine.Decision, error) { return engine.Decision{Forget: true}, nil })
 				time.Sleep(time.Millisecond)
 				wantReason(t, name, ask(t.Context(), e), leasehold.ReasonUnavailable)
 			})
@@ -92,7 +92,7 @@ func TestLooksElsewhereDoNotWait(t *testing.T) {
 		go e.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "a", TTL: time.Hour})
 		time.Sleep(time.Millisecond)
 		began := time.Now()
-		if err := e.Look(t.Context(), []string{"held", "free"}, func(int, seam.View) {}); err != nil || time.Since(began) > 0 {
+		if err := e.Look(t.Context(), []string{"held", "free"}, func(int, engine.View) {}); err != nil || time.Since(began) > 0 {
 			t.Errorf("Look = %v after %v, want it at once", err, time.Since(began))
 		}
 	})

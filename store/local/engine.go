@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/seam"
 )
 
 // Remembered is how long the last lease of a resource is known after its end,
@@ -95,7 +95,7 @@ var (
 	_ leasehold.Configurer     = (*Engine)(nil)
 	_ leasehold.Watcher        = (*Engine)(nil)
 	_ leasehold.BatchWatcher   = (*Engine)(nil)
-	_ seam.Engine              = (*Engine)(nil)
+	_ engine.Engine            = (*Engine)(nil)
 )
 
 // Open loads the journal and starts the engine. The engine owns the journal

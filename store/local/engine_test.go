@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/seam"
 )
 
 func TestOpenFailsWithItsJournal(t *testing.T) {
@@ -53,7 +53,7 @@ func TestCloseTwiceAndUseAfterClose(t *testing.T) {
 		wantReason(t, "the waiter", (<-w).err, leasehold.ReasonUnavailable)
 		_, err := e.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "c"})
 		wantReason(t, "Acquire after Close", err, leasehold.ReasonUnavailable)
-		err = e.Do(t.Context(), "r", func(seam.View) (seam.Decision, error) { panic("decided after Close") })
+		err = e.Do(t.Context(), "r", func(engine.View) (engine.Decision, error) { panic("decided after Close") })
 		wantReason(t, "Do after Close", err, leasehold.ReasonUnavailable)
 	})
 }
@@ -118,7 +118,7 @@ func TestCancelledContextDecidesNothing(t *testing.T) {
 		_, err2 := e.List(ctx, leasehold.ListRequest{})
 		_, err3 := e.Cleanup(ctx)
 		_, err4 := e.SetSetting(ctx, leasehold.SettingKeepHistory, false)
-		err5 := e.Do(ctx, "r", func(seam.View) (seam.Decision, error) { panic("decided") })
+		err5 := e.Do(ctx, "r", func(engine.View) (engine.Decision, error) { panic("decided") })
 		for i, err := range []error{err1, err2, err3, err4, err5} {
 			if !errors.Is(err, context.Canceled) || !errors.Is(err, leasehold.ErrUnavailable) {
 				t.Errorf("call %d = %v, want ErrUnavailable because of the context", i+1, err)
@@ -457,11 +457,11 @@ func TestUnplaceSupersedesAPresentWaiter(t *testing.T) {
 		acquire(t, e, "r", "a", time.Hour)
 		id := leasehold.NewID()
 		w := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "b", ID: id})
-		err := e.Do(t.Context(), "r", func(v seam.View) (seam.Decision, error) {
+		err := e.Do(t.Context(), "r", func(v engine.View) (engine.Decision, error) {
 			// A module hands the waiter's id out itself.
 			row := v.Row
 			row.ID, row.Holder, row.Token = id, "b", v.Fresh.Token
-			return seam.Decision{Outcome: machine.Outcome{Row: row, Granted: true,
+			return engine.Decision{Outcome: machine.Outcome{Row: row, Granted: true,
 				Steps: []machine.Step{{Row: row, Before: v.Row.State, Kind: leasehold.KindTransferred}}}}, nil
 		})
 		if err != nil {

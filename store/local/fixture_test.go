@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/seam"
 )
 
 var errDisk = errors.New("the disk said no")
@@ -25,7 +25,7 @@ type disk struct {
 	state    State
 	rows     map[string]machine.Row
 	records  []leasehold.Record
-	extras   []seam.Statement
+	extras   []engine.Statement
 	commits  int
 	clocks   []machine.Time
 	slowness time.Duration // of each commit

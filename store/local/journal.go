@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/seam"
 )
 
 // Journal makes the engine's decisions durable and keeps the history. The
@@ -38,7 +38,7 @@ type Journal interface {
 
 // Querier is a journal that modules can read their tables from.
 type Querier interface {
-	Query(ctx context.Context, sql string, args []any, row func(seam.Columns) error) error
+	Query(ctx context.Context, sql string, args []any, row func(engine.Columns) error) error
 }
 
 // Spacer is a journal that knows when its disk is full.
@@ -71,7 +71,7 @@ type Batch struct {
 	Rows     []RowChange // at most one for a resource
 	Records  []leasehold.Record
 	Settings []leasehold.Setting
-	Extras   []seam.Statement
+	Extras   []engine.Statement
 }
 
 // RowChange is a row to write, or, if Gone, to delete.

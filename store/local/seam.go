@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/seam"
 )
 
-// Do implements seam.Engine.
-func (e *Engine) Do(ctx context.Context, resource string, decide func(seam.View) (seam.Decision, error)) error {
+// Do implements engine.Engine.
+func (e *Engine) Do(ctx context.Context, resource string, decide func(engine.View) (engine.Decision, error)) error {
 	if err := leasehold.CheckResource(resource); err != nil {
 		return e.explain("do", "", err)
 	}
@@ -26,7 +26,7 @@ func (e *Engine) Do(ctx context.Context, resource string, decide func(seam.View)
 }
 
 // decide returns the batch that the answer must wait for, and the refusal.
-func (e *Engine) decide(resource string, id leasehold.ID, decide func(seam.View) (seam.Decision, error)) (*batch, error) {
+func (e *Engine) decide(resource string, id leasehold.ID, decide func(engine.View) (engine.Decision, error)) (*batch, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.ready(); err != nil {
@@ -35,7 +35,7 @@ func (e *Engine) decide(resource string, id leasehold.ID, decide func(seam.View)
 	now := e.now()
 	fresh := e.fresh(id)
 	e.limit(now, resource, "", &fresh)
-	d, err := decide(seam.View{Row: e.table.row(resource), Now: now, Fresh: fresh})
+	d, err := decide(engine.View{Row: e.table.row(resource), Now: now, Fresh: fresh})
 	if err != nil {
 		return e.seen(resource), err
 	}
@@ -61,8 +61,8 @@ func (e *Engine) drop(now machine.Instant, resource string) {
 	}
 }
 
-// Look implements seam.Engine.
-func (e *Engine) Look(ctx context.Context, resources []string, show func(i int, v seam.View)) error {
+// Look implements engine.Engine.
+func (e *Engine) Look(ctx context.Context, resources []string, show func(i int, v engine.View)) error {
 	b, err := e.look(resources, show)
 	if err == nil {
 		err = e.durable(ctx, b)
@@ -71,7 +71,7 @@ func (e *Engine) Look(ctx context.Context, resources []string, show func(i int, 
 }
 
 // look shows the rows and returns the batch that they depend on.
-func (e *Engine) look(resources []string, show func(i int, v seam.View)) (b *batch, _ error) {
+func (e *Engine) look(resources []string, show func(i int, v engine.View)) (b *batch, _ error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.ready(); err != nil {
@@ -79,13 +79,13 @@ func (e *Engine) look(resources []string, show func(i int, v seam.View)) (b *bat
 	}
 	now := e.now()
 	for i, resource := range resources {
-		show(i, seam.View{Row: e.table.row(resource), Now: now})
+		show(i, engine.View{Row: e.table.row(resource), Now: now})
 		b = newer(b, e.seen(resource))
 	}
 	return b, nil
 }
 
-// Names implements seam.Engine. It copies a bite at a time, as List does.
+// Names implements engine.Engine. It copies a bite at a time, as List does.
 func (e *Engine) Names(ctx context.Context, prefix string) ([]string, error) {
 	var names []string
 	var seen batches
@@ -127,14 +127,14 @@ func (e *Engine) nameBite(prefix, from string, names *[]string) (next string, _ 
 	return next, e.latest(), nil
 }
 
-// Query implements seam.Engine.
-func (e *Engine) Query(ctx context.Context, sql string, args []any, row func(seam.Columns) error) error {
+// Query implements engine.Engine.
+func (e *Engine) Query(ctx context.Context, sql string, args []any, row func(engine.Columns) error) error {
 	q, ok := e.journal.(Querier)
 	if !ok {
 		return &leasehold.Error{Reason: leasehold.ReasonUnsupported, Op: "query", Store: e.kind}
 	}
 	var own error
-	err := q.Query(ctx, sql, args, func(c seam.Columns) error {
+	err := q.Query(ctx, sql, args, func(c engine.Columns) error {
 		own = row(c)
 		return own
 	})

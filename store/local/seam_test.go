@@ -9,19 +9,19 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/seam"
 )
 
-func statement(sql string) []seam.Statement { return []seam.Statement{{SQL: sql}} }
+func statement(sql string) []engine.Statement { return []engine.Statement{{SQL: sql}} }
 
 func TestDoCommitsTheLeaseAndTheExtrasTogether(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		id := leasehold.NewID()
-		take := func(v seam.View) (seam.Decision, error) {
+		take := func(v engine.View) (engine.Decision, error) {
 			r := leasehold.AcquireRequest{Resource: "blob:a", Holder: "azure:x", ID: id, TTL: time.Minute, MaxRenewals: new(leasehold.Unlimited)}
 			out := machine.Acquire(v.Now, r, v.Fresh, []machine.Row{v.Row}, nil, machine.Azure)
-			return seam.Decision{Outcome: out, Extras: statement("insert")}, nil
+			return engine.Decision{Outcome: out, Extras: statement("insert")}, nil
 		}
 		if err := e.Do(t.Context(), "blob:a", take); err != nil {
 			t.Fatalf("Do = %v", err)
@@ -34,8 +34,8 @@ func TestDoCommitsTheLeaseAndTheExtrasTogether(t *testing.T) {
 		wantReason(t, "Find of a scoped id", err, leasehold.ReasonNotFound)
 
 		d.failNext(unwritten)
-		err = e.Do(t.Context(), "blob:a", func(seam.View) (seam.Decision, error) {
-			return seam.Decision{Forget: true, Extras: statement("delete")}, nil
+		err = e.Do(t.Context(), "blob:a", func(engine.View) (engine.Decision, error) {
+			return engine.Decision{Forget: true, Extras: statement("delete")}, nil
 		})
 		wantReason(t, "Do on a failing disk", err, leasehold.ReasonUnavailable)
 		synctest.Wait()
@@ -48,14 +48,14 @@ func TestDoCommitsTheLeaseAndTheExtrasTogether(t *testing.T) {
 func TestDoWithAnErrorWritesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		mine := errors.New("not so")
-		err := e.Do(t.Context(), "r", func(seam.View) (seam.Decision, error) {
-			return seam.Decision{Extras: statement("insert")}, mine
+		err := e.Do(t.Context(), "r", func(engine.View) (engine.Decision, error) {
+			return engine.Decision{Extras: statement("insert")}, mine
 		})
 		if err != mine {
 			t.Errorf("Do = %v, want the function's own error", err)
 		}
 		wantReason(t, "Do on no resource", e.Do(t.Context(), "", nil), leasehold.ReasonInvalid)
-		if err := e.Do(t.Context(), "r", func(seam.View) (seam.Decision, error) { return seam.Decision{}, nil }); err != nil {
+		if err := e.Do(t.Context(), "r", func(engine.View) (engine.Decision, error) { return engine.Decision{}, nil }); err != nil {
 			t.Errorf("Do that decides nothing = %v", err)
 		}
 		synctest.Wait()
@@ -69,7 +69,7 @@ func TestForgetServesWaiters(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		acquire(t, e, "r", "a", time.Hour)
 		w := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "b", TTL: time.Minute})
-		forget := func(seam.View) (seam.Decision, error) { return seam.Decision{Forget: true}, nil }
+		forget := func(engine.View) (engine.Decision, error) { return engine.Decision{Forget: true}, nil }
 		if err := e.Do(t.Context(), "r", forget); err != nil {
 			t.Fatal(err)
 		}
@@ -87,8 +87,8 @@ func TestGuardedWriteMakesAvailable(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		acquire(t, e, "r", "a", time.Second)
 		time.Sleep(2 * time.Second)
-		write := func(v seam.View) (seam.Decision, error) {
-			return seam.Decision{Outcome: machine.Guard(v.Now, leasehold.ID{}, machine.Write, v.Row)}, nil
+		write := func(v engine.View) (engine.Decision, error) {
+			return engine.Decision{Outcome: machine.Guard(v.Now, leasehold.ID{}, machine.Write, v.Row)}, nil
 		}
 		for range 2 { // the second finds nothing to forget
 			if err := e.Do(t.Context(), "r", write); err != nil {
@@ -113,7 +113,7 @@ func TestLookShowsRowsAsTheyStand(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		acquire(t, e, "held", "a", time.Minute)
 		var states []leasehold.State
-		err := e.Look(t.Context(), []string{"free", "held"}, func(i int, v seam.View) {
+		err := e.Look(t.Context(), []string{"free", "held"}, func(i int, v engine.View) {
 			if i != len(states) {
 				t.Errorf("Look showed row %d after %d others", i, len(states))
 			}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/leasehold/leasehold/internal/fsutil"
 )
 
 var errNoLength = errors.New("the answer does not tell where it ends, so that half a copy would look like a whole one")
@@ -38,7 +40,7 @@ func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	if _, err := io.Copy(file, a.Body); err != nil {
 		return s.failure(ctx, c, err)
 	}
-	if err := errors.Join(file.Sync(), file.Close(), syncDir(filepath.Dir(path))); err != nil {
+	if err := errors.Join(file.Sync(), file.Close(), fsutil.SyncDir(filepath.Dir(path))); err != nil {
 		return s.unwritten(c, err)
 	}
 	return nil
@@ -50,15 +52,4 @@ func (s *Store) unwritten(c call, err error) error {
 		return explain(c.op, "", invalid("path", "exists already; name another file, or move it away"))
 	}
 	return explain(c.op, "", unavailable(err))
-}
-
-// syncDir makes the file's name last. Some systems cannot, and need not.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	_ = dir.Sync()
-	return nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/leasehold/leasehold/internal/fsutil"
 )
 
 // Backup writes a consistent copy of the running store to path, which must not
@@ -103,5 +105,5 @@ func replace(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return fmt.Errorf("could not put %s in its place: %w", to, explain(to, err))
 	}
-	return explain(to, syncDir(filepath.Dir(to)))
+	return explain(to, fsutil.SyncDir(filepath.Dir(to)))
 }

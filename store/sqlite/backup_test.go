@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 )
 
 // TestBackupAndRestore copies a store that is being hammered. The copy holds
@@ -22,7 +22,7 @@ import (
 // that were never given out.
 func TestBackupAndRestore(t *testing.T) {
 	dir := t.TempDir()
-	s := newStore(t, filepath.Join(dir, "leases.db"), &Options{Modules: []seam.Module{toys}})
+	s := newStore(t, filepath.Join(dir, "leases.db"), &Options{Modules: []engine.Module{toys}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
 	var mu sync.Mutex
@@ -66,7 +66,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if err := Restore(t.Context(), backup, restored, nil); err != nil {
 		t.Fatalf("Restore() = %v", err)
 	}
-	s = newStore(t, restored, &Options{Modules: []seam.Module{toys}})
+	s = newStore(t, restored, &Options{Modules: []engine.Module{toys}})
 	for resource, g := range before {
 		l, err := s.Find(t.Context(), g.ID)
 		if err != nil || l.Resource != resource || l.Token != g.Token || l.State != leasehold.StateActive {

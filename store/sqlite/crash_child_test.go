@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // is about to do and what was acknowledged, in lines that are written at once.
 func hammer(path string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, path, &Options{Modules: []seam.Module{toys}})
+	s, err := Open(ctx, path, &Options{Modules: []engine.Module{toys}})
 	if err != nil {
 		return err
 	}

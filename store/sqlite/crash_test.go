@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/internal/soak"
-	"github.com/leasehold/leasehold/seam"
 )
 
 var crashes = soak.Rounds(10, 50)
@@ -187,7 +187,7 @@ func (w *witness) grant(token, floor uint64, what string) error {
 // examine opens the file and compares.
 func (w *witness) examine(t *testing.T, path string) {
 	t.Helper()
-	s, err := Open(t.Context(), path, &Options{Modules: []seam.Module{toys}})
+	s, err := Open(t.Context(), path, &Options{Modules: []engine.Module{toys}})
 	if err != nil {
 		t.Fatalf("Open() after a crash = %v", err)
 	}

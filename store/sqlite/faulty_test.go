@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/seam"
 	"github.com/leasehold/leasehold/store/local"
 	"github.com/leasehold/leasehold/storetest"
 )
@@ -59,7 +59,7 @@ func (f *faulty) Commit(b *local.Batch) error {
 	switch f.fault {
 	case during:
 		torn := *b
-		torn.Extras = append(slices.Clone(b.Extras), seam.Statement{SQL: "INSERT INTO lease_counters (one) VALUES (2)"})
+		torn.Extras = append(slices.Clone(b.Extras), engine.Statement{SQL: "INSERT INTO lease_counters (one) VALUES (2)"})
 		return f.journal.Commit(&torn)
 	case beyond:
 		if err := f.journal.Commit(b); err != nil {

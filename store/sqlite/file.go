@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/fsutil"
 	"zombiezen.com/go/sqlite"
 )
 
@@ -88,7 +89,7 @@ func claim(path string) (size int64, err error) {
 	n, err := io.ReadFull(file, header)
 	switch {
 	case errors.Is(err, io.EOF): // empty: a new one
-		return 0, errors.Join(file.Sync(), syncDir(filepath.Dir(path)))
+		return 0, errors.Join(file.Sync(), fsutil.SyncDir(filepath.Dir(path)))
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
 		return 0, err
 	case n < len(header) || string(header[:16]) != "SQLite format 3\x00":

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/seam"
 	"github.com/leasehold/leasehold/store/local"
 	"zombiezen.com/go/sqlite"
 )
@@ -210,7 +210,7 @@ func TestHistoryInSteps(t *testing.T) {
 // TestScansLeaveReadersAlone: modules read their rows while every connection for
 // scans is in use.
 func TestScansLeaveReadersAlone(t *testing.T) {
-	j := newJournal(t, Options{Modules: []seam.Module{toys}})
+	j := newJournal(t, Options{Modules: []engine.Module{toys}})
 	for range scannerCount {
 		conn, err := j.scanners.Take(t.Context())
 		if err != nil {
@@ -218,7 +218,7 @@ func TestScansLeaveReadersAlone(t *testing.T) {
 		}
 		defer j.scanners.Put(conn)
 	}
-	if err := j.Query(t.Context(), "SELECT 1", nil, func(seam.Columns) error { return nil }); err != nil {
+	if err := j.Query(t.Context(), "SELECT 1", nil, func(engine.Columns) error { return nil }); err != nil {
 		t.Errorf("Query() beside scans = %v", err)
 	}
 }

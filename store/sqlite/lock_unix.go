@@ -22,13 +22,3 @@ func tryLock(file *os.File) error {
 		return err
 	}
 }
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}

@@ -18,6 +18,3 @@ func tryLock(file *os.File) error {
 	}
 	return err
 }
-
-// syncDir has nothing to do: Windows writes names through.
-func syncDir(string) error { return nil }

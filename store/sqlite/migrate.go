@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -23,8 +23,8 @@ const engineName = "leasehold"
 // file never changes.
 var engineSchema = readSchema()
 
-func readSchema() seam.Module {
-	m := seam.Module{Name: engineName}
+func readSchema() engine.Module {
+	m := engine.Module{Name: engineName}
 	entries, err := schemaFiles.ReadDir("schema") // in order of their names
 	if err != nil {
 		panic(err) // embedded, so it cannot fail
@@ -35,7 +35,7 @@ func readSchema() seam.Module {
 			panic(err)
 		}
 		_, name, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
-		m.Migrations = append(m.Migrations, seam.Migration{Name: name, SQL: string(text)})
+		m.Migrations = append(m.Migrations, engine.Migration{Name: name, SQL: string(text)})
 	}
 	return m
 }
@@ -44,13 +44,13 @@ func readSchema() seam.Module {
 type step struct {
 	module  string
 	version int
-	seam.Migration
+	engine.Migration
 }
 
 // migrate brings the schema up to date, in one transaction: all steps or none.
 // A step that fails leaves schema and data as they were; only a row in
 // migrations tells of it, where that table exists already.
-func migrate(conn *sqlite.Conn, file string, modules []seam.Module) error {
+func migrate(conn *sqlite.Conn, file string, modules []engine.Module) error {
 	version, err := schemaVersion(conn, file)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func migrate(conn *sqlite.Conn, file string, modules []seam.Module) error {
 	if known := len(engineSchema.Migrations); version > known {
 		return newer(file, "schema", version, known)
 	}
-	steps, err := missing(conn, file, version, append([]seam.Module{engineSchema}, modules...))
+	steps, err := missing(conn, file, version, append([]engine.Module{engineSchema}, modules...))
 	if err != nil || len(steps) == 0 {
 		return err
 	}
@@ -74,7 +74,7 @@ func migrate(conn *sqlite.Conn, file string, modules []seam.Module) error {
 
 // missing lists the steps to take, and refuses a file that has taken steps
 // which this program does not know.
-func missing(conn *sqlite.Conn, file string, version int, modules []seam.Module) ([]step, error) {
+func missing(conn *sqlite.Conn, file string, version int, modules []engine.Module) ([]step, error) {
 	done, err := applied(conn, version)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -56,12 +56,12 @@ func TestMigrations(t *testing.T) {
 		t.Errorf("migrations (-want +got):\n%s", diff)
 	}
 	// A module comes later, and then grows.
-	opts := &Options{Modules: []seam.Module{toys}}
+	opts := &Options{Modules: []engine.Module{toys}}
 	newStore(t, path, opts).Close()
-	grown := seam.Module{Name: "toy", Migrations: append(toys.Migrations, seam.Migration{
+	grown := engine.Module{Name: "toy", Migrations: append(toys.Migrations, engine.Migration{
 		Name: "colour", SQL: "ALTER TABLE toy_rows ADD COLUMN colour TEXT; /* none */ ; -- yet",
 	})}
-	opts.Modules = []seam.Module{grown}
+	opts.Modules = []engine.Module{grown}
 	newStore(t, path, opts).Close()
 	want := append(engineSteps(), "toy | 1 | rows | applied | ", "toy | 2 | colour | applied | ")
 	if diff := cmp.Diff(want, query(t, path, allMigrations)); diff != "" {
@@ -88,8 +88,8 @@ func TestMigrationFails(t *testing.T) {
 	s.Close()
 	const schema = "SELECT name, sql FROM sqlite_schema ORDER BY name"
 	before := query(t, path, schema)
-	broken := &Options{Modules: []seam.Module{{Name: "toy", Migrations: append(toys.Migrations,
-		seam.Migration{Name: "oops", SQL: "INSERT INTO toy_rows VALUES ('x', 1); CREATE TABEL toy_more (x)"})}}}
+	broken := &Options{Modules: []engine.Module{{Name: "toy", Migrations: append(toys.Migrations,
+		engine.Migration{Name: "oops", SQL: "INSERT INTO toy_rows VALUES ('x', 1); CREATE TABEL toy_more (x)"})}}}
 	for range 2 { // the second time it fails the same way
 		_, err := Open(t.Context(), path, broken)
 		if !errors.Is(err, leasehold.ErrUnavailable) || !strings.Contains(err.Error(), "migration 2 (oops) of toy failed, the schema is as it was") {
@@ -103,7 +103,7 @@ func TestMigrationFails(t *testing.T) {
 	if last := len(engineSteps()); len(got) != last+1 || !strings.HasPrefix(got[last], "toy | 2 | oops | failed | migration 2 (oops)") {
 		t.Errorf("migrations = %q, want a failed row for toy 2", got)
 	}
-	s = newStore(t, path, &Options{Modules: []seam.Module{toys}})
+	s = newStore(t, path, &Options{Modules: []engine.Module{toys}})
 	if _, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID}); err != nil {
 		t.Errorf("Renew() afterwards = %v", err)
 	}
@@ -112,7 +112,7 @@ func TestMigrationFails(t *testing.T) {
 // TestFirstMigrationFails: a file that was empty is empty again.
 func TestFirstMigrationFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	broken := &Options{Modules: []seam.Module{{Name: "toy", Migrations: []seam.Migration{{Name: "oops", SQL: "nonsense"}}}}}
+	broken := &Options{Modules: []engine.Module{{Name: "toy", Migrations: []engine.Migration{{Name: "oops", SQL: "nonsense"}}}}}
 	if _, err := Open(t.Context(), path, broken); err == nil {
 		t.Fatal("Open() with a broken migration = nil")
 	}
@@ -150,7 +150,7 @@ func TestModulesKeepToThemselves(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "leases.db")
 		write(t, path, string(data))
-		opts := &Options{Modules: []seam.Module{{Name: "toy", Migrations: []seam.Migration{{Name: "m", SQL: sql}}}}}
+		opts := &Options{Modules: []engine.Module{{Name: "toy", Migrations: []engine.Migration{{Name: "m", SQL: sql}}}}}
 		s, err := Open(t.Context(), path, opts)
 		if err == nil {
 			s.Close()
@@ -168,7 +168,7 @@ func TestModulesKeepToThemselves(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "leases.db")
 		write(t, path, string(data))
-		opts := &Options{Modules: []seam.Module{{Name: "toy", Migrations: []seam.Migration{{Name: "m", SQL: sql}}}}}
+		opts := &Options{Modules: []engine.Module{{Name: "toy", Migrations: []engine.Migration{{Name: "m", SQL: sql}}}}}
 		newStore(t, path, opts).Close()
 	}
 	if after, _ := os.ReadFile(base); !bytes.Equal(data, after) {

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 	"zombiezen.com/go/sqlite"
 )
 
@@ -13,7 +13,7 @@ import (
 // taken for each other's.
 var moduleName = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
 
-func checkModules(modules []seam.Module) error {
+func checkModules(modules []engine.Module) error {
 	seen := map[string]bool{}
 	for _, m := range modules {
 		switch {

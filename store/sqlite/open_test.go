@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -125,16 +125,16 @@ func TestOpenRefuses(t *testing.T) {
 		},
 		"newer module": {
 			make: func(t *testing.T, path string) {
-				newStore(t, path, &Options{Modules: []seam.Module{toys}}).Close()
+				newStore(t, path, &Options{Modules: []engine.Module{toys}}).Close()
 			},
-			opts: &Options{Modules: []seam.Module{{Name: "toy"}}},
+			opts: &Options{Modules: []engine.Module{{Name: "toy"}}},
 			what: ErrNewer, says: []string{"module toy", "version 1", "knows only version 0"},
 		},
 		"another module": {
 			make: func(t *testing.T, path string) {
-				newStore(t, path, &Options{Modules: []seam.Module{toys}}).Close()
+				newStore(t, path, &Options{Modules: []engine.Module{toys}}).Close()
 			},
-			opts: &Options{Modules: []seam.Module{{Name: "toy", Migrations: []seam.Migration{{Name: "other"}}}}},
+			opts: &Options{Modules: []engine.Module{{Name: "toy", Migrations: []engine.Migration{{Name: "other"}}}}},
 			what: ErrForeign, says: []string{`"rows"`, `"other"`},
 		},
 		"damaged": {
@@ -223,9 +223,9 @@ func TestOpenBadArguments(t *testing.T) {
 		"device":          {os.DevNull, nil, "is no file but a device"},
 		"no directory":    {filepath.Join(dir, "sub", "leases.db"), nil, "make it first"},
 		"durability":      {file, &Options{Durability: 9}, "want DurabilityFull or DurabilityNormal"},
-		"module name":     {file, &Options{Modules: []seam.Module{{Name: "a_b"}}}, "no name for a module"},
-		"module reserved": {file, &Options{Modules: []seam.Module{{Name: "lease"}}}, "is reserved"},
-		"module twice":    {file, &Options{Modules: []seam.Module{toys, toys}}, "given twice"},
+		"module name":     {file, &Options{Modules: []engine.Module{{Name: "a_b"}}}, "no name for a module"},
+		"module reserved": {file, &Options{Modules: []engine.Module{{Name: "lease"}}}, "is reserved"},
+		"module twice":    {file, &Options{Modules: []engine.Module{toys, toys}}, "given twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(t.Context(), c.path, c.opts)

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 )
 
 // Durability is what an answered request survives.
@@ -37,7 +37,7 @@ type Options struct {
 	Durability Durability
 
 	// Modules that keep tables of their own in the file. Default none.
-	Modules []seam.Module
+	Modules []engine.Module
 
 	// MustExist refuses to make the file, with ErrMissing: for whoever only wants
 	// to look, a new and empty store would hide a mistyped name. Default: the

@@ -6,14 +6,14 @@ import (
 	"io"
 	"os"
 
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 	"zombiezen.com/go/sqlite"
 )
 
 // prepare makes the file ready for use: made if need be, ours, whole, with the
 // schema of this program and its modules. Whatever it refuses it leaves as it
 // was. The caller has the lock.
-func prepare(ctx context.Context, path string, modules []seam.Module) (err error) {
+func prepare(ctx context.Context, path string, modules []engine.Module) (err error) {
 	size, err := claim(path)
 	if err != nil {
 		return err

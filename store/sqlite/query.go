@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 	"zombiezen.com/go/sqlite"
 )
 
 // Query reads a module's tables, on a connection that cannot write. Statements
 // stay prepared, so a module puts its values into arguments.
-func (j *journal) Query(ctx context.Context, sql string, args []any, row func(seam.Columns) error) error {
+func (j *journal) Query(ctx context.Context, sql string, args []any, row func(engine.Columns) error) error {
 	var stop error // row's own, to be returned as it is
 	err := j.read(ctx, &j.readers, func(conn *sqlite.Conn) error {
 		stmt, err := conn.Prepare(sql)
@@ -31,7 +31,7 @@ func (j *journal) Query(ctx context.Context, sql string, args []any, row func(se
 	return err
 }
 
-// bindArgs binds what a seam.Statement may carry.
+// bindArgs binds what a engine.Statement may carry.
 func bindArgs(s *sqlite.Stmt, args []any) error {
 	if want := s.BindParamCount(); len(args) != want {
 		return fmt.Errorf("the statement wants %d arguments and has %d", want, len(args))

@@ -9,25 +9,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/store/local"
 )
 
-var everyType = seam.Module{Name: "kinds", Migrations: []seam.Migration{
+var everyType = engine.Module{Name: "kinds", Migrations: []engine.Migration{
 	{Name: "values", SQL: "CREATE TABLE kinds_values (n INTEGER PRIMARY KEY, v ANY) STRICT"},
 }}
 
 // TestSeamValues: every kind of value that a module may write comes back.
 func TestSeamValues(t *testing.T) {
-	j := newJournal(t, Options{Modules: []seam.Module{everyType}})
+	j := newJournal(t, Options{Modules: []engine.Module{everyType}})
 	const insert = "INSERT INTO kinds_values (n, v) VALUES (?, ?) RETURNING n"
 	b := &local.Batch{}
 	for i, v := range []any{nil, int64(-7), "tëxt'", []byte{0, 1, 255}, []byte{}, true, 2.5} {
-		b.Extras = append(b.Extras, seam.Statement{SQL: insert, Args: []any{int64(i), v}})
+		b.Extras = append(b.Extras, engine.Statement{SQL: insert, Args: []any{int64(i), v}})
 	}
 	mustCommit(t, j, b)
 	var got []any
-	err := j.Query(t.Context(), "SELECT v, typeof(v) FROM kinds_values WHERE n >= ? ORDER BY n", []any{int64(0)}, func(c seam.Columns) error {
+	err := j.Query(t.Context(), "SELECT v, typeof(v) FROM kinds_values WHERE n >= ? ORDER BY n", []any{int64(0)}, func(c engine.Columns) error {
 		switch {
 		case c.IsNull(0):
 			got = append(got, nil)
@@ -50,9 +50,9 @@ func TestSeamValues(t *testing.T) {
 }
 
 func TestQueryErrors(t *testing.T) {
-	j := newJournal(t, Options{Modules: []seam.Module{toys}})
-	mustCommit(t, j, &local.Batch{Extras: []seam.Statement{{SQL: "INSERT INTO toy_rows VALUES (?, ?)", Args: []any{"r", int64(1)}}}})
-	ignore := func(seam.Columns) error { return nil }
+	j := newJournal(t, Options{Modules: []engine.Module{toys}})
+	mustCommit(t, j, &local.Batch{Extras: []engine.Statement{{SQL: "INSERT INTO toy_rows VALUES (?, ?)", Args: []any{"r", int64(1)}}}})
+	ignore := func(engine.Columns) error { return nil }
 	for name, c := range map[string]struct {
 		sql  string
 		args []any
@@ -68,12 +68,12 @@ func TestQueryErrors(t *testing.T) {
 		}
 	}
 	stop := errors.New("seen enough")
-	if err := j.Query(t.Context(), "SELECT 1", nil, func(seam.Columns) error { return stop }); err != stop {
+	if err := j.Query(t.Context(), "SELECT 1", nil, func(engine.Columns) error { return stop }); err != stop {
 		t.Errorf("Query() = %v, want the callback's own error", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
-	err := j.Query(ctx, endless, nil, func(c seam.Columns) error {
+	err := j.Query(ctx, endless, nil, func(c engine.Columns) error {
 		if c.Int64(0) == 1000 {
 			cancel()
 		}
@@ -86,19 +86,19 @@ func TestQueryErrors(t *testing.T) {
 
 // TestExtraFails: a statement that fails takes the whole batch with it.
 func TestExtraFails(t *testing.T) {
-	for name, extra := range map[string]seam.Statement{
+	for name, extra := range map[string]engine.Statement{
 		"nonsense":        {SQL: "INSRT"},
 		"no such table":   {SQL: "DELETE FROM toy_nothing"},
 		"a constraint":    {SQL: "INSERT INTO toy_rows (token) VALUES (NULL)"},
 		"an odd argument": {SQL: "DELETE FROM toy_rows WHERE token = ?", Args: []any{struct{}{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := newJournal(t, Options{Modules: []seam.Module{toys}})
+			j := newJournal(t, Options{Modules: []engine.Module{toys}})
 			b := &local.Batch{
 				Counters: local.Counters{Commit: 1, Seq: 1, Token: 5},
 				Rows:     []local.RowChange{{Row: rowOf(1)}},
 				Records:  []leasehold.Record{{Seq: 1}},
-				Extras:   []seam.Statement{{SQL: "INSERT INTO toy_rows VALUES ('r', 1)"}, extra},
+				Extras:   []engine.Statement{{SQL: "INSERT INTO toy_rows VALUES ('r', 1)"}, extra},
 			}
 			if err := j.Commit(b); err == nil {
 				t.Fatal("Commit() = nil, want an error")
@@ -114,13 +114,13 @@ func TestExtraFails(t *testing.T) {
 // TestSeamThroughTheStore: the engine's seam reaches the file.
 func TestSeamThroughTheStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	s := newStore(t, path, &Options{Modules: []seam.Module{toys}})
+	s := newStore(t, path, &Options{Modules: []engine.Module{toys}})
 	id, err := takeToy(t.Context(), s, "toy/1")
 	if err != nil {
 		t.Fatalf("Do() = %v", err)
 	}
 	s.Close()
-	s = newStore(t, path, &Options{Modules: []seam.Module{toys}})
+	s = newStore(t, path, &Options{Modules: []engine.Module{toys}})
 	rows, err := toyRows(t.Context(), s)
 	if err != nil || len(rows) != 1 {
 		t.Errorf("Query() = %v, %v, want one row", rows, err)

@@ -2,7 +2,7 @@ package sqlite
 
 import (
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/seam"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/store/local"
 	"zombiezen.com/go/sqlite"
 )
@@ -155,7 +155,7 @@ func (w *writer) writeExtras(b *local.Batch) error {
 	return nil
 }
 
-func (w *writer) writeExtra(extra seam.Statement) error {
+func (w *writer) writeExtra(extra engine.Statement) error {
 	stmt, err := w.conn.Prepare(extra.SQL)
 	if err != nil {
 		return err

@@ -1,0 +1,129 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/leasehold/leasehold/engine"
+)
+
+// Report is what a check of everything found.
+type Report struct {
+	Containers, Blobs, Snapshots, Blocks, Chunks int64 // how many there are; blocks are the uncommitted ones
+	Bytes                                        int64 // in chunks
+	Problems                                     []Problem
+	More                                         int64 // problems beyond the first thousand
+}
+
+// maxProblems bounds a report.
+const maxProblems = 1000
+
+// Problem is something that is not as it should be.
+type Problem struct {
+	What     string
+	Repaired bool
+}
+
+func (p Problem) String() string {
+	if p.Repaired {
+		return p.What + " (repaired)"
+	}
+	return p.What
+}
+
+// check is one check under way.
+type check struct {
+	*Catalog
+	repair bool
+	report Report
+}
+
+// Check verifies that all rows agree with each other and with the content, and
+// reads every byte. Repair sets right what can be set right without losing
+// data: counts of references, tags, leftovers of what was deleted, files that no
+// row knows. The rest is only reported: damaged or missing content, and rows
+// that contradict each other.
+//
+// It may run while the catalog is in use: each statement sees one moment, and
+// each blob is looked at under its lock.
+func (c *Catalog) Check(ctx context.Context, repair bool) (Report, error) {
+	k := &check{Catalog: c, repair: repair}
+	for _, part := range []func(context.Context) error{
+		k.countRows, k.checkStrays, k.checkTagsOfNobody, k.checkManifests, k.checkRefs, k.checkBlobs, k.checkChunks, k.checkFiles,
+	} {
+		if err := part(ctx); err != nil {
+			return k.report, fmt.Errorf("blob catalog: check: %w", err)
+		}
+	}
+	if repair {
+		return k.report, c.collect(ctx)
+	}
+	return k.report, nil
+}
+
+// found takes a problem down. If statements are given and repairs are asked for,
+// they set it right.
+func (k *check) found(ctx context.Context, statements []engine.Statement, format string, args ...any) error {
+	repaired := k.repair && len(statements) > 0
+	if repaired {
+		if err := k.settle(ctx, statements...); err != nil {
+			return err
+		}
+	}
+	k.note(repaired, format, args...)
+	return nil
+}
+
+func (k *check) note(repaired bool, format string, args ...any) {
+	if len(k.report.Problems) == maxProblems {
+		k.report.More++
+		return
+	}
+	k.report.Problems = append(k.report.Problems, Problem{What: fmt.Sprintf(format, args...), Repaired: repaired})
+}
+
+func (k *check) countRows(ctx context.Context) error {
+	const sql = `SELECT
+		(SELECT count(*) FROM blob_containers WHERE NOT deleting),
+		(SELECT count(*) FROM blob_items WHERE committed AND snapshot = ?1),
+		(SELECT count(*) FROM blob_items WHERE snapshot < ?1),
+		(SELECT count(*) FROM blob_blocks),
+		(SELECT count(*) FROM blob_chunks),
+		(SELECT coalesce(sum(size), 0) FROM blob_chunks)`
+	_, err := k.one(ctx, sql, []any{int64(Base)}, func(r engine.Columns) {
+		k.report.Containers, k.report.Blobs, k.report.Snapshots = r.Int64(0), r.Int64(1), r.Int64(2)
+		k.report.Blocks, k.report.Chunks, k.report.Bytes = r.Int64(3), r.Int64(4), r.Int64(5)
+	})
+	return err
+}
+
+// finding is a row that a statement found to be wrong.
+type finding struct {
+	a, b int64
+	name string
+}
+
+// find returns rows of two numbers and a name.
+func (k *check) find(ctx context.Context, sql string, args ...any) ([]finding, error) {
+	var found []finding
+	err := k.engine.Query(ctx, sql, args, func(r engine.Columns) error {
+		found = append(found, finding{r.Int64(0), r.Int64(1), r.Text(2)})
+		return nil
+	})
+	return found, err
+}
+
+// reportAll takes each finding down, with what would set it right.
+func (k *check) reportAll(ctx context.Context, found []finding, err error, cure func(finding) []engine.Statement, format string) error {
+	for _, f := range found {
+		if err != nil {
+			break
+		}
+		var statements []engine.Statement
+		if cure != nil {
+			statements = cure(f)
+		}
+		err = k.found(ctx, statements, format, f.a, f.b, f.name)
+	}
+	return err
+}

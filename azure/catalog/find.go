@@ -1,0 +1,129 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/leasehold/leasehold/engine"
+)
+
+// FoundPage is a page of what was found by tags. Its items have no other tags
+// than those that the expression names.
+type FoundPage struct {
+	Blobs []*Item
+	Next  string // the marker of the next page; empty: this is the last
+}
+
+// maxFindScan is how many blobs a page looks at. Where few of them match, pages
+// are short, and still have a marker.
+const maxFindScan = 50_000
+
+// FindByTags returns a page of the base blobs of the account, or of one
+// container if ref names one, whose tags are as the expression says. They come
+// in the order of container, value of the tag that was looked up, and name.
+func (c *Catalog) FindByTags(ctx context.Context, ref Ref, where, marker string, max int) (FoundPage, error) {
+	q, err := parseFind(where)
+	if err != nil {
+		return FoundPage{}, err
+	}
+	if ref.Container != "" {
+		if _, err := c.Container(ctx, ref, Access{}); err != nil {
+			return FoundPage{}, err
+		}
+		q.in(ref.Container)
+	}
+	s := search{query: q, account: ref.Account, max: pageSize(max)}
+	if err := s.begin(marker); err != nil {
+		return FoundPage{}, err
+	}
+	for _, args := range s.spans() {
+		if err := c.engine.Query(ctx, q.lookup.sql(), args, s.row); err != nil {
+			if errors.Is(err, errEnough) {
+				break
+			}
+			return FoundPage{}, err
+		}
+	}
+	return s.page, nil
+}
+
+// search puts a page of what was found together.
+type search struct {
+	query   findQuery
+	account string
+	max     int
+
+	at      foundAt
+	scanned int
+	page    FoundPage
+}
+
+// foundAt is where a search has got to.
+type foundAt struct{ Container, Value, Name string }
+
+func (s *search) begin(marker string) error {
+	if marker == "" {
+		return nil
+	}
+	body, err := tagList.open(marker)
+	if err == nil && json.Unmarshal(body, &s.at) != nil {
+		err = errForeignMarker
+	}
+	return err
+}
+
+// spans are the arguments of the queries that have all that comes next: the rest
+// of the container that the search is in, and the containers after it.
+func (s *search) spans() [][]any {
+	q, first, last := s.query, "", bound("")
+	if q.container != "" {
+		first, last = q.container, q.container
+	}
+	switch here := s.at.Container; {
+	case q.nowhere:
+		return nil
+	case here == "":
+		return [][]any{s.span(first, last, foundAt{})}
+	case q.container != "":
+		return [][]any{s.span(first, last, s.at)}
+	default:
+		return [][]any{s.span(here, here, s.at), s.span(here+"\x00", last, foundAt{})}
+	}
+}
+
+// span asks the containers from first to last for what comes after a place.
+func (s *search) span(first string, last any, at foundAt) []any {
+	l := s.query.lookup
+	if low := l.low(); at.Value < low.Value {
+		at = low
+	}
+	return []any{s.account, first, last, l.key, at.Value, at.Name, l.high()}
+}
+
+// stop ends the page after the present place.
+func (s *search) stop() error {
+	s.page.Next = tagList.seal(encode(s.at))
+	return errEnough
+}
+
+func (s *search) row(r engine.Columns) error {
+	if len(s.page.Blobs) == s.max || s.scanned == maxFindScan {
+		return s.stop()
+	}
+	s.scanned++
+	n := itemColumnCount
+	container := Ref{Account: s.account, Container: r.Text(n)}
+	s.at = foundAt{container.Container, r.Text(n + 1), r.Text(0)}
+	i, err := scanItem(container, r)
+	if err != nil {
+		return fmt.Errorf("find by tags: %w", err)
+	}
+	if s.query.where.Match(i.Tags) {
+		maps.DeleteFunc(i.Tags, func(key, _ string) bool { return !s.query.where.names(key) })
+		s.page.Blobs = append(s.page.Blobs, i)
+	}
+	return nil
+}

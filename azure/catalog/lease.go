@@ -1,0 +1,199 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/machine"
+)
+
+// Action is what was tried against a lease.
+type Action string
+
+// The actions. The first five are lease operations, the others are guarded by
+// a lease.
+const (
+	Acquire Action = "acquire"
+	Renew   Action = "renew"
+	Change  Action = "change"
+	Release Action = "release"
+	Break   Action = "break"
+	Write   Action = "write"
+	Read    Action = "read"
+)
+
+// LeaseError is a refusal by a lease.
+type LeaseError struct {
+	Container bool // the lease of a container, not of a blob
+	Action    Action
+	Reason    leasehold.Reason
+	State     leasehold.State // as it stands
+	SameID    bool            // the id shown or proposed is the one on record
+	Remaining time.Duration   // how long it still has
+}
+
+func (e *LeaseError) Error() string {
+	return fmt.Sprintf("%s refused by the lease: %s", e.Action, e.Reason)
+}
+
+// LeaseRequest is one of the five lease operations.
+type LeaseRequest struct {
+	Action   Action
+	ID       leasehold.ID   // renew, change, release
+	Proposed leasehold.ID   // acquire (zero: the server makes one), change
+	Duration time.Duration  // acquire; leasehold.Infinite or 15 to 60 s
+	Period   *time.Duration // break; nil: none was sent
+	Final    bool           // a lease that has ended is gone: it is not renewed, released or broken
+	If       Conditions
+	Caller   string
+}
+
+// LeaseAnswer is the answer to a lease operation.
+type LeaseAnswer struct {
+	ID        leasehold.ID  // for the owner: acquire, renew, change
+	Remaining time.Duration // break: until it is broken
+	Ticks     Ticks         // ETag and last change of what is leased: not touched
+}
+
+// Lease carries out a lease operation on a blob, or on a container if ref names
+// no blob.
+func (c *Catalog) Lease(ctx context.Context, ref Ref, r LeaseRequest) (LeaseAnswer, error) {
+	var answer LeaseAnswer
+	resource, holder := ref.Resource(), ref.Holder()
+	err := c.shared(ctx, ref, func(thing subject) error {
+		answer.Ticks = thing.ticks
+		return c.engine.Do(ctx, resource, func(v engine.View) (engine.Decision, error) {
+			if err := thing.judge(r.If); err != nil {
+				return engine.Decision{}, err
+			}
+			o := r.decide(v, resource, holder)
+			if o.Reason != "" {
+				return engine.Decision{Outcome: o}, refused(ref, r.Action, o, v.Now)
+			}
+			answer.ID, answer.Remaining = o.Row.ID, o.Row.Remaining(v.Now)
+			c.note(&o, r.Caller)
+			return engine.Decision{Outcome: o}, nil
+		})
+	})
+	if err != nil {
+		return LeaseAnswer{}, err
+	}
+	return answer, nil
+}
+
+// policy is the machine's: Azure's, unless what has ended is gone.
+func (r LeaseRequest) policy() machine.Policy {
+	p := machine.Azure
+	if r.Final {
+		p.Revive, p.ReleaseEnded, p.BreakEnded = false, false, false
+	}
+	return p
+}
+
+// decide asks the machine.
+func (r LeaseRequest) decide(v engine.View, resource, holder string) machine.Outcome {
+	policy := r.policy()
+	switch r.Action {
+	case Acquire:
+		unlimited := leasehold.Unlimited
+		a := leasehold.AcquireRequest{Resource: resource, Holder: holder, ID: r.Proposed, TTL: r.Duration, MaxRenewals: &unlimited}
+		return machine.Acquire(v.Now, a, v.Fresh, []machine.Row{v.Row}, nil, policy)
+	case Renew:
+		return machine.Renew(v.Now, leasehold.RenewRequest{ID: r.ID}, v.Fresh, v.Row, policy)
+	case Change:
+		return machine.Change(v.Now, leasehold.ChangeRequest{ID: r.ID, Proposed: r.Proposed}, v.Row, nil, policy)
+	case Release:
+		return machine.Release(v.Now, leasehold.ReleaseRequest{ID: r.ID}, v.Row, policy)
+	default:
+		return machine.Break(v.Now, leasehold.BreakRequest{Period: r.Period}, v.Row, policy)
+	}
+}
+
+// guard asks the lease whether the access may go ahead.
+func (a Access) guard(v engine.View, ref Ref, how machine.Access) (machine.Outcome, error) {
+	o := machine.Guard(v.Now, a.Lease, how, v.Row)
+	if o.Reason == "" {
+		return o, nil
+	}
+	action := Read
+	if how == machine.Write {
+		action = Write
+	}
+	return o, refused(ref, action, o, v.Now)
+}
+
+func refused(ref Ref, action Action, o machine.Outcome, now machine.Instant) error {
+	return &LeaseError{
+		Container: ref.Blob == "", Action: action, Reason: o.Reason,
+		State: o.Row.At(now).State, SameID: o.SameID, Remaining: o.Row.Remaining(now),
+	}
+}
+
+// note writes the caller's address into what the history will say.
+func (c *Catalog) note(o *machine.Outcome, caller string) {
+	if caller == "" || len(o.Steps) == 0 {
+		return
+	}
+	last := &o.Steps[len(o.Steps)-1]
+	if last.Details == nil {
+		last.Details = c.callers.details(caller)
+		return
+	}
+	last.Details["caller"] = caller
+}
+
+// callers keeps the details that records of the same caller share: the engine
+// remembers thousands of records, and a map for each would be most of what they
+// take. Nobody changes a record's details.
+type callers struct {
+	mu    sync.Mutex
+	known map[string]map[string]string
+}
+
+// maxCallers bounds the memory: beyond it, all are forgotten.
+const maxCallers = 1000
+
+func (k *callers) details(caller string) map[string]string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if d := k.known[caller]; d != nil {
+		return d
+	}
+	if k.known == nil || len(k.known) >= maxCallers {
+		k.known = map[string]map[string]string{}
+	}
+	d := map[string]string{"caller": caller}
+	k.known[caller] = d
+	return d
+}
+
+// viewOf is what everybody may see of a lease.
+func viewOf(v engine.View) LeaseView {
+	row := v.Row.At(v.Now)
+	view := LeaseView{Status: "unlocked", State: "available"}
+	switch row.State {
+	case leasehold.StateActive:
+		view = LeaseView{Status: "locked", State: "leased", Duration: "fixed"}
+		if row.TTL == leasehold.Infinite {
+			view.Duration = "infinite"
+		}
+	case leasehold.StateBreaking:
+		view = LeaseView{Status: "locked", State: "breaking"}
+	case leasehold.StateBroken:
+		view.State = "broken"
+	case leasehold.StateExpired:
+		view.State = "expired"
+	}
+	return view
+}
+
+// look shows the lease of a blob or container.
+func (c *Catalog) look(ctx context.Context, ref Ref) (LeaseView, error) {
+	var view LeaseView
+	err := c.engine.Look(ctx, []string{ref.Resource()}, func(_ int, v engine.View) { view = viewOf(v) })
+	return view, err
+}

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/leasehold/leasehold/azure/azerr"
+	"github.com/leasehold/leasehold/azure/catalog"
+	"github.com/leasehold/leasehold/azure/sign"
+)
+
+const (
+	maxPolicies = 5
+	maxPolicyID = 64 // characters
+)
+
+// identifiers are stored access policies as XML.
+type identifiers struct {
+	XMLName struct{}     `xml:"SignedIdentifiers"`
+	List    []identifier `xml:"SignedIdentifier"`
+}
+
+type identifier struct {
+	ID     string `xml:"Id"`
+	Policy struct {
+		Start       string `xml:"Start,omitempty"`
+		Expiry      string `xml:"Expiry,omitempty"`
+		Permissions string `xml:"Permission,omitempty"`
+	} `xml:"AccessPolicy"`
+}
+
+func (s *Server) containerACL(c *call) error {
+	found, err := s.readContainer(c)
+	if err != nil {
+		return err
+	}
+	setVersion(c.header(), found.Ticks)
+	setSome(c.header(), "X-Ms-Blob-Public-Access", found.Public)
+	var list identifiers
+	for _, p := range found.Policies {
+		i := identifier{ID: p.ID}
+		i.Policy.Start, i.Policy.Expiry, i.Policy.Permissions = p.Start, p.Expiry, p.Permissions
+		list.List = append(list.List, i)
+	}
+	return c.answerXML(http.StatusOK, list)
+}
+
+func (s *Server) setContainerACL(c *call) error {
+	public, err := c.publicAccess()
+	if err != nil {
+		return err
+	}
+	access, err := c.access()
+	if err != nil {
+		return err
+	}
+	body, err := c.readAll(maxXML)
+	if err != nil {
+		return err
+	}
+	policies, err := parsePolicies(body)
+	if err != nil {
+		return err
+	}
+	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, access, func(d *catalog.ContainerDetails) {
+		d.Public, d.Policies = public, policies
+	})
+	if err != nil {
+		return err
+	}
+	setVersion(c.header(), changed.Ticks)
+	return c.answer(http.StatusOK)
+}
+
+// parsePolicies reads the policies from a body; an empty one has none.
+func parsePolicies(body []byte) ([]catalog.Policy, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, nil
+	}
+	var list identifiers
+	if err := parseXML(body, &list); err != nil {
+		return nil, err
+	}
+	if len(list.List) > maxPolicies {
+		return nil, azerr.New(azerr.InvalidXmlDocument).With("A container has at most %d stored access policies.", maxPolicies)
+	}
+	var policies []catalog.Policy
+	seen := map[string]bool{}
+	for _, i := range list.List {
+		p := catalog.Policy{ID: i.ID, Start: i.Policy.Start, Expiry: i.Policy.Expiry, Permissions: i.Policy.Permissions}
+		if err := checkPolicy(p); err != nil {
+			return nil, err
+		}
+		if seen[p.ID] {
+			return nil, azerr.New(azerr.InvalidXmlDocument).With("The stored access policy %q is there twice.", p.ID)
+		}
+		seen[p.ID] = true
+		policies = append(policies, p)
+	}
+	return policies, nil
+}
+
+// checkPolicy refuses what no signature could be checked against.
+func checkPolicy(p catalog.Policy) error {
+	bad := func(why string) error {
+		return azerr.New(azerr.InvalidXmlNodeValue).With("A stored access policy is not valid: %s.", why)
+	}
+	_, start := sign.ParseTime(p.Start)
+	_, expiry := sign.ParseTime(p.Expiry)
+	switch {
+	case p.ID == "" || utf8.RuneCountInString(p.ID) > maxPolicyID:
+		return azerr.New(azerr.InvalidXmlDocument).With("The Id of a stored access policy must have 1 to %d characters.", maxPolicyID)
+	case start != nil || expiry != nil:
+		return bad("Start and Expiry must be times, as in 2006-01-02T15:04:05Z")
+	case strings.Trim(p.Permissions, "racwdxyltmeopfi") != "":
+		return bad("Permission has letters that mean nothing")
+	}
+	return nil
+}

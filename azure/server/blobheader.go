@@ -1,0 +1,98 @@
+package server
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/leasehold/leasehold/azure/azerr"
+	"github.com/leasehold/leasehold/azure/catalog"
+)
+
+// newBlob reads what a new version of a blob is made with, beside its content.
+// Known are the tiers that blobs of its kind have.
+func (c *call) newBlob(known []string) (n catalog.New, err error) {
+	if n.Headers, err = c.blobHeaders(c.op.Comp == ""); err != nil {
+		return n, err
+	}
+	if n.Metadata, err = c.metadata(); err != nil {
+		return n, err
+	}
+	if n.Tags, err = c.tagsHeader(); err != nil {
+		return n, err
+	}
+	n.Tier, err = c.tier(known)
+	return n, err
+}
+
+func (c *call) newAndAccess(tiers []string) (catalog.New, catalog.Access, error) {
+	n, err := c.newBlob(tiers)
+	if err != nil {
+		return n, catalog.Access{}, err
+	}
+	access, err := c.access()
+	return n, access, err
+}
+
+// blobHeaders reads the headers that the blob will be served with. Where the
+// body is the blob, all but the MD5 may be sent under their plain names too.
+func (c *call) blobHeaders(whole bool) (catalog.Headers, error) {
+	h := c.r.Header
+	either := func(name string) string {
+		if special := h.Get("x-ms-blob-" + name); special != "" || !whole {
+			return special
+		}
+		return h.Get(name)
+	}
+	b := catalog.Headers{
+		ContentType: either("Content-Type"), ContentEncoding: either("Content-Encoding"), ContentLanguage: either("Content-Language"),
+		ContentDisposition: h.Get("x-ms-blob-content-disposition"), CacheControl: either("Cache-Control"),
+	}
+	var err error
+	b.ContentMD5, err = md5Header(h, "x-ms-blob-content-md5")
+	return b, err
+}
+
+// The tiers of block blobs, and those of page blobs, which mean nothing here
+// and are kept. Append blobs have none.
+var (
+	tiers     = []string{"Hot", "Cool", "Cold", "Archive"}
+	pageTiers = []string{"P4", "P6", "P10", "P15", "P20", "P30", "P40", "P50", "P60", "P70", "P80"}
+)
+
+// tier reads the tier; empty if it is not there.
+func (c *call) tier(known []string) (string, error) {
+	const name = "x-ms-access-tier"
+	text := c.r.Header.Get(name)
+	if text == "" {
+		return "", nil
+	}
+	for _, tier := range known {
+		if strings.EqualFold(tier, text) {
+			return tier, nil
+		}
+	}
+	if len(known) == 0 {
+		return "", badHeader(name, "a blob of this type has no tier")
+	}
+	return "", badHeader(name, "it must be one of %s", strings.Join(known, ", "))
+}
+
+// createOnly keeps whoever may create and not write from overwriting. Told is
+// how the refusal is told to them.
+func (c *call) createOnly(a *catalog.Access) (told func(error) error) {
+	if c.may("w") {
+		return func(err error) error { return err }
+	}
+	a.If.NoneMatch = "*"
+	return func(err error) error {
+		if isFault(err, azerr.BlobAlreadyExists) {
+			return azerr.New(azerr.UnauthorizedBlobOverwrite)
+		}
+		return err
+	}
+}
+
+func isFault(err error, code string) bool {
+	var f *azerr.Error
+	return errors.As(err, &f) && f.Code == code
+}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"encoding/xml"
+	"strings"
+
+	"github.com/leasehold/leasehold/azure/azerr"
+	"github.com/leasehold/leasehold/azure/catalog"
+)
+
+// blockList is the body of Put Block List: block ids in order, each under the
+// list that it is looked for in.
+type blockList struct{ blocks []catalog.BlockRef }
+
+var blockSources = map[string]catalog.BlockSource{
+	"Latest": catalog.Latest, "Committed": catalog.Committed, "Uncommitted": catalog.Uncommitted,
+}
+
+// UnmarshalXML keeps the order among elements of different names.
+func (l *blockList) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
+	if start.Name.Local != "BlockList" {
+		return azerr.New(azerr.InvalidXmlDocument).With("The body is no BlockList.")
+	}
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch t := token.(type) {
+		case xml.EndElement:
+			return nil
+		case xml.CharData:
+			if strings.TrimSpace(string(t)) != "" {
+				return azerr.New(azerr.InvalidXmlDocument).With("The block list has text between its elements.")
+			}
+		case xml.StartElement:
+			if err := l.add(d, t); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (l *blockList) add(d *xml.Decoder, t xml.StartElement) error {
+	from, known := blockSources[t.Name.Local]
+	if !known {
+		return azerr.New(azerr.InvalidXmlDocument).With("A block list has no element %.40q.", t.Name.Local)
+	}
+	id, err := textOf(d)
+	if err != nil {
+		return err
+	}
+	if len(l.blocks) == catalog.MaxCommitted {
+		return azerr.New(azerr.BlockListTooLong)
+	}
+	l.blocks = append(l.blocks, catalog.BlockRef{ID: strings.TrimSpace(id), From: from})
+	return nil
+}
+
+// textOf reads an element that has text only, up to its end.
+func textOf(d *xml.Decoder) (string, error) {
+	var text strings.Builder
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return "", err
+		}
+		switch t := token.(type) {
+		case xml.EndElement:
+			return text.String(), nil
+		case xml.CharData:
+			text.Write(t)
+		case xml.StartElement:
+			return "", azerr.New(azerr.InvalidXmlDocument).With("The id of a block is text, and has no element %.40q.", t.Name.Local)
+		}
+	}
+}
+
+type blockXML struct {
+	Name string
+	Size int64
+}
+
+type blocksXML struct {
+	Blocks []blockXML `xml:"Block"`
+}
+
+type blockListsXML struct {
+	XMLName     struct{}   `xml:"BlockList"`
+	Committed   *blocksXML `xml:"CommittedBlocks"`
+	Uncommitted *blocksXML `xml:"UncommittedBlocks"`
+}
+
+func blockLists(kind string, lists catalog.BlockLists) blockListsXML {
+	var answer blockListsXML
+	if kind != "uncommitted" {
+		answer.Committed = blocksOf(lists.Committed)
+	}
+	if kind != "committed" {
+		answer.Uncommitted = blocksOf(lists.Uncommitted)
+	}
+	return answer
+}
+
+func blocksOf(list []catalog.BlockInfo) *blocksXML {
+	x := new(blocksXML)
+	for _, b := range list {
+		x.Blocks = append(x.Blocks, blockXML{b.ID, b.Size})
+	}
+	return x
+}

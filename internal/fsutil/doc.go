@@ -1,0 +1,2 @@
+// Package fsutil makes changes to files durable, on every system.
+package fsutil

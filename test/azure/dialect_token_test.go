@@ -1,0 +1,57 @@
+//go:build unix
+
+package azuretest
+
+import (
+	"encoding/base64"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/leasehold/leasehold/azure/sign"
+)
+
+// With tokens, who may read and write is the main port's word.
+func TestDialectFollowsTokens(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	secret := func(args ...string) string {
+		t.Helper()
+		code, out, errs := run(t, append(append([]string{"token", "new"}, args...), "--token-file", tokens)...)
+		if code != 0 {
+			t.Fatalf("token new %q = %d %s", args, code, errs)
+		}
+		return strings.TrimSpace(out)
+	}
+	reader := secret("r", "--role", "reader")
+	keeper := secret("k", "--role", "reader,holder")
+	narrow := secret("n", "--role", "holder", "--holders", holder, "--resources", "blob:"+account+"/zure/mine*")
+	stranger := secret("s", "--role", "holder", "--holders", "ci:*")
+	accounts := filepath.Join(t.TempDir(), "accounts") // where there are tokens, accounts are named or not served
+	line := account + ":" + base64.StdEncoding.EncodeToString(sign.Development().Keys[0])
+	if err := os.WriteFile(accounts, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.flags = append(s.flags, "--token-file", tokens, "--blob-accounts", accounts)
+	s.start()
+	s.container("zure") // the Azure Blob door has its own keys
+
+	nobody := s.raw()
+	path := nobody.as(t, keeper).put("a", "kept")
+	nobody.send("GET", path, "").want(http.StatusUnauthorized, "")
+	nobody.send("PUT", path, "x", "X-Ms-Blob-Type", "BlockBlob").want(http.StatusUnauthorized, "")
+	nobody.as(t, "no such secret").send("GET", path, "").want(http.StatusUnauthorized, "")
+	nobody.as(t, reader).send("GET", path, "").wantBody("kept")
+	for name, secret := range map[string]string{"reader": reader, "narrow": narrow, "stranger": stranger} {
+		caller := nobody.as(t, secret)
+		caller.send("PUT", path, name, "X-Ms-Blob-Type", "BlockBlob").want(http.StatusForbidden, "AuthorizationFailure")
+		caller.send("DELETE", path, "").want(http.StatusForbidden, "AuthorizationFailure")
+		caller.lease(path, "acquire", "Duration", "15").want(http.StatusForbidden, "AuthorizationFailure")
+	}
+	nobody.as(t, narrow).put("mine/1", "")
+	nobody.as(t, narrow).send("GET", dialectPath+"/mine/1", "").want(http.StatusForbidden, "AuthorizationFailure")
+	nobody.as(t, keeper).send("GET", path, "").wantBody("kept")
+}

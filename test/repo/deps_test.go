@@ -1,0 +1,263 @@
+package repo_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const module = "github.com/leasehold/leasehold"
+
+// arrow is an import that must not be: From may not reach To, be it through
+// other packages.
+//
+// Both are paths inside the module ("." is the root, "store/..." that package
+// and all below it, "..." all), or, for To, a path outside it, or one of the
+// words below. Except lists the pairs "from>to" that are allowed all the same,
+// separated by spaces.
+type arrow struct{ From, To, Except string }
+
+const (
+	thirdParty = "any third party" // every package of another module
+	directly   = "directly: "      // prefix of To: only the package's own imports count
+
+	testsOnly = "storetest/...>... bench/...>..." // what only tests import may import test libraries
+)
+
+// rules are the direction of the imports, each with its reason.
+var rules = map[arrow]string{
+	{From: ".", To: thirdParty}:                                    "an application that imports leasehold must not inherit our choices: the root is standard library only",
+	{From: ".", To: "..."}:                                         "everything is written in the root's words; were it to import anything back, no package could stand alone",
+	{From: "machine", To: "...", Except: "machine>."}:              "the rules must run inside any store's atomic step, so they know no store",
+	{From: "machine", To: thirdParty}:                              "the rules are plain Go",
+	{From: "engine", To: "...", Except: "engine>. engine>machine"}: "an API joins the engine without seeing a store",
+	{From: "engine", To: thirdParty}:                               "an API that sees a driver's types is tied to that driver",
+	{From: "fence", To: "..."}:                                     "the fence runs where the data is, often in a program that holds no lease: it stands alone",
+	{From: "fence", To: thirdParty}:                                "the fence stands alone",
+
+	{From: "machine", To: directly + "context"}:      "a pure function has nothing to wait for",
+	{From: "machine", To: directly + "sync"}:         "a pure function has nothing to lock",
+	{From: "machine", To: directly + "os"}:           "a pure function does no I/O",
+	{From: "machine", To: directly + "io"}:           "a pure function does no I/O",
+	{From: "machine", To: directly + "net"}:          "a pure function does no I/O",
+	{From: "machine", To: directly + "math/rand/v2"}: "fresh ids and tokens are arguments, so that a decision can be repeated",
+	{From: "machine", To: directly + "crypto/rand"}:  "fresh ids and tokens are arguments, so that a decision can be repeated",
+
+	{From: "azure/content", To: "...", Except: "azure/content>internal/fsutil"}:        "content is bytes on a disk: it knows neither blobs nor leases",
+	{From: "azure/content", To: thirdParty}:                                            "content is bytes on a disk",
+	{From: "azure/sign", To: "...", Except: "azure/sign>azure/azerr"}:                  "a signature is checked without a server",
+	{From: "azure/catalog", To: "azure/server"}:                                        "the catalog keeps blobs for any API",
+	{From: "azure/...", To: thirdParty, Except: "azure/server>golang.org/x/time/rate"}: "the protocol is plain Go; Azure's SDK is for tests",
+
+	{From: "server/...", To: "store/..."}:                                       "an API serves any store; only open and internal/serve know which",
+	{From: "server/...", To: "open"}:                                            "an API serves any store; only the program knows which",
+	{From: "server/...", To: "azure/..."}:                                       "the JSON API and the Azure API do not know each other",
+	{From: "azure/...", To: "store/..."}:                                        "an API serves any store; only open and internal/serve know which",
+	{From: "azure/...", To: "open"}:                                             "an API serves any store; only the program knows which",
+	{From: "azure/...", To: "server/api"}:                                       "the JSON API and the Azure API do not know each other",
+	{From: "store/...", To: "server/..."}:                                       "a store must be usable without any API",
+	{From: "store/...", To: "azure/..."}:                                        "a store must be usable without any API",
+	{From: "open", To: "server/..."}:                                            "opening a store starts no API",
+	{From: "open", To: "azure/..."}:                                             "opening a store starts no API",
+	{From: "...", To: "internal/serve", Except: "cmd/leasehold>internal/serve"}: "only the program assembles a server",
+	{From: "internal/fsutil", To: "..."}:                                        "it stands below everything",
+	{From: "store/...", To: "open"}:                                             "open knows the stores, not the other way round",
+	{From: "wire", To: "store/..."}:                                             "shapes of the wire are shared by the client and the APIs",
+	{From: "wire", To: "server/..."}:                                            "shapes of the wire are shared by the client and the APIs",
+	{From: "telemetry", To: "store/..."}:                                        "telemetry wraps any store",
+	{From: "telemetry", To: "server/..."}:                                       "telemetry works in programs without a server",
+
+	{From: "store/...", To: "store/...", Except: "store/memory>store/local store/sqlite>store/local"}: "a store drags in no other store's client; only the two embedded ones share the engine",
+
+	{From: "...", To: "storetest/...", Except: testsOnly}:                     "the conformance suite belongs into tests",
+	{From: "...", To: "github.com/google/go-cmp/cmp", Except: testsOnly}:      "a test library in the product is a mistake",
+	{From: "...", To: "pgregory.net/rapid", Except: testsOnly}:                "a test library in the product is a mistake",
+	{From: "...", To: "github.com/anishathalye/porcupine", Except: testsOnly}: "a test library in the product is a mistake",
+	{From: "...", To: "go.uber.org/goleak", Except: testsOnly}:                "a test library in the product is a mistake",
+	{From: "...", To: "testing", Except: testsOnly}:                           "package testing registers flags in whatever program imports it",
+}
+
+// pkg is what `go list -deps -json` tells about one package.
+type pkg struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string // its own
+	Deps       []string // those it reaches
+}
+
+func TestDependencyRules(t *testing.T) {
+	packages := listPackages(t)
+	if len(packages) < 10 {
+		t.Fatalf("go list found %d packages; the rules were checked on nothing", len(packages))
+	}
+	for _, broken := range brokenRules(packages, rules) {
+		t.Error(broken)
+	}
+}
+
+func listPackages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", "./...").Output()
+	if err != nil {
+		if e := (*exec.ExitError)(nil); errors.As(err, &e) {
+			t.Fatalf("go list: %v\n%s", err, e.Stderr)
+		}
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); err == io.EOF {
+			return packages
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// brokenRules returns a line for every import that a rule forbids.
+func brokenRules(packages []pkg, rules map[arrow]string) []string {
+	known := make(map[string]pkg, len(packages))
+	for _, p := range packages {
+		known[p.ImportPath] = p
+	}
+	var broken []string
+	for _, from := range packages {
+		for rule, why := range rules {
+			for _, to := range rule.reached(from) {
+				if rule.forbids(from, to, known[to]) {
+					broken = append(broken, fmt.Sprintf("%s imports %s%s: %s", short(from.ImportPath), short(to), route(known, from, to), why))
+				}
+			}
+		}
+	}
+	slices.Sort(broken)
+	return broken
+}
+
+// reached returns the packages that the rule looks at.
+func (a arrow) reached(from pkg) []string {
+	if strings.HasPrefix(a.To, directly) {
+		return from.Imports
+	}
+	return from.Deps
+}
+
+func (a arrow) forbids(from pkg, to string, target pkg) bool {
+	f, t := short(from.ImportPath), short(to)
+	if !inModule(from.ImportPath) || !matches(a.From, f) || f == t {
+		return false
+	}
+	for _, e := range strings.Fields(a.Except) {
+		if a, b, _ := strings.Cut(e, ">"); matches(a, f) && matches(b, t) {
+			return false
+		}
+	}
+	switch want := strings.TrimPrefix(a.To, directly); {
+	case want == thirdParty:
+		return !target.Standard && !inModule(to)
+	case inModule(to):
+		return matches(want, t)
+	default:
+		return want == to
+	}
+}
+
+// route names one package through which from reaches to, to make the offender
+// easy to find.
+func route(known map[string]pkg, from pkg, to string) string {
+	if slices.Contains(from.Imports, to) {
+		return ""
+	}
+	for _, via := range from.Imports {
+		if slices.Contains(known[via].Deps, to) {
+			return " (through " + short(via) + ")"
+		}
+	}
+	return ""
+}
+
+func inModule(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
+
+// short is the path inside the module, "." for the root; a path outside it is
+// returned as it is.
+func short(path string) string {
+	if path == module {
+		return "."
+	}
+	return strings.TrimPrefix(path, module+"/")
+}
+
+// matches reports whether a pattern such as "store/..." covers a short path.
+func matches(pattern, path string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return path == base || strings.HasPrefix(path, base+"/")
+	}
+	return pattern == path
+}
+
+// The checker is worth nothing if it cannot fail: each graph here breaks one
+// rule, or just does not.
+func TestBrokenRulesAreCaught(t *testing.T) {
+	std := func(path string) pkg { return pkg{ImportPath: path, Standard: true} }
+	ours := func(path string, imports ...string) pkg {
+		if path == "." {
+			return pkg{ImportPath: module, Imports: imports, Deps: imports}
+		}
+		return pkg{ImportPath: module + "/" + path, Imports: imports, Deps: imports}
+	}
+	tests := []struct {
+		name  string
+		graph []pkg
+		want  []string // the beginnings of the lines
+	}{
+		{"standard library in the root", []pkg{std("os"), ours(".", "os")}, nil},
+		{"a third party in the root", []pkg{{ImportPath: "example.com/x"}, ours(".", "example.com/x")},
+			[]string{". imports example.com/x: an application"}},
+		{"the root imports the machine", []pkg{ours("machine"), ours(".", module+"/machine")},
+			[]string{". imports machine: everything"}},
+		{"the machine imports the root", []pkg{ours("."), ours("machine", module)}, nil},
+		{"the machine does I/O", []pkg{std("os"), ours("machine", "os")},
+			[]string{"machine imports os: a pure"}},
+		{"the root does I/O under the machine",
+			[]pkg{std("os"), ours(".", "os"), {ImportPath: module + "/machine", Imports: []string{module}, Deps: []string{module, "os"}}}, nil},
+		{"an API imports a store", []pkg{ours("store/redis"), ours("server/api", module+"/store/redis")},
+			[]string{"server/api imports store/redis: an API"}},
+		{"an API reaches a store", []pkg{ours("store/redis"), ours("wire", module+"/store/redis"),
+			{ImportPath: module + "/server/api", Imports: []string{module + "/wire"}, Deps: []string{module + "/wire", module + "/store/redis"}}},
+			[]string{"server/api imports store/redis (through wire): an API", "wire imports store/redis: shapes"}},
+		{"a store imports an API", []pkg{ours("server/api"), ours("store/remote", module+"/server/api")},
+			[]string{"store/remote imports server/api: a store"}},
+		{"a store imports another", []pkg{ours("store/redis"), ours("store/etcd", module+"/store/redis")},
+			[]string{"store/etcd imports store/redis: a store drags"}},
+		{"sqlite uses the engine", []pkg{ours("store/local"), ours("store/sqlite", module+"/store/local")}, nil},
+		{"sqlite uses more than the engine", []pkg{ours("store/memory"), ours("store/sqlite", module+"/store/memory")},
+			[]string{"store/sqlite imports store/memory: a store drags"}},
+		{"redis uses the engine", []pkg{ours("store/local"), ours("store/redis", module+"/store/local")},
+			[]string{"store/redis imports store/local: a store drags"}},
+		{"the suite uses test libraries", []pkg{{ImportPath: "pgregory.net/rapid"}, ours("storetest", "pgregory.net/rapid")}, nil},
+		{"the product uses one", []pkg{{ImportPath: "pgregory.net/rapid"}, ours("store/etcd", "pgregory.net/rapid")},
+			[]string{"store/etcd imports pgregory.net/rapid: a test library"}},
+		{"open and cmd know every store", []pkg{ours("store/redis"), ours("open", module+"/store/redis"), ours("cmd/leasehold", module+"/store/redis", module+"/open")}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := brokenRules(tt.graph, rules)
+			sameBeginning := cmp.Comparer(func(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) })
+			if diff := cmp.Diff(tt.want, got, sameBeginning); diff != "" {
+				t.Errorf("brokenRules(…) differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
