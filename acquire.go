@@ -122,7 +122,7 @@ func (a *ask) unconfirmed(err error) error {
 	case gone:
 		a.open = false
 	case spent:
-		return a.m.fault(invalid("MaxRenewals", "leaves no renewal to confirm a grant with, and this store cannot tell how long a request waited; allow one more"), a.req.Resource)
+		return a.m.fault(Invalid("MaxRenewals", "leaves no renewal to confirm a grant with, and this store cannot tell how long a request waited; allow one more"), a.req.Resource)
 	}
 	return e
 }

@@ -252,9 +252,9 @@ func ReasonOf(err error) Reason {
 	return ""
 }
 
-// invalid makes the error for a value outside the rules.
-func invalid(field, format string, args ...any) *Error {
-	return &Error{Reason: ReasonInvalid, Field: field, Problem: fmt.Sprintf(format, args...)}
+// Invalid makes the error for a value outside the rules.
+func Invalid(field, problem string, args ...any) *Error {
+	return &Error{Reason: ReasonInvalid, Field: field, Problem: fmt.Sprintf(problem, args...)}
 }
 
 // round keeps durations readable: nobody needs nanoseconds of a lease.

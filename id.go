@@ -47,14 +47,14 @@ func ParseID(s string) (ID, error) {
 		return ID{}, errNotUUID()
 	}
 	if id.IsZero() {
-		return ID{}, invalid("lease_id", "is the all-zero UUID, which stands for no lease; send a random one or none at all")
+		return ID{}, Invalid("lease_id", "is the all-zero UUID, which stands for no lease; send a random one or none at all")
 	}
 	return id, nil
 }
 
 // errNotUUID does not repeat the input: a mistyped id is most of a secret.
 func errNotUUID() error {
-	return invalid("lease_id", "is not a UUID; want the form 8-4-4-4-12 hexadecimal digits")
+	return Invalid("lease_id", "is not a UUID; want the form 8-4-4-4-12 hexadecimal digits")
 }
 
 func trimPair(s string) string {

@@ -74,7 +74,7 @@ func (r TransferRequest) Validate() error {
 // Validate checks the request against the limits.
 func (r BreakRequest) Validate() error {
 	if r.Period != nil && (*r.Period < 0 || *r.Period > MaxBreakPeriod) {
-		return invalid("break_period_seconds", "is %v; want 0 s to %v", *r.Period, MaxBreakPeriod)
+		return Invalid("break_period_seconds", "is %v; want 0 s to %v", *r.Period, MaxBreakPeriod)
 	}
 	return firstError(CheckResource(r.Resource), checkWhy(r.Why))
 }
@@ -84,7 +84,7 @@ func (r BreakRequest) Validate() error {
 func (r ListRequest) Validate() error {
 	for _, s := range r.States {
 		if s > StateBroken {
-			return invalid("status", "%v is no state", s)
+			return Invalid("status", "%v is no state", s)
 		}
 	}
 	return firstError(checkFilters(r.Resource, r.Prefix, r.Holder), CheckMetadata(r.Metadata), checkLimit(r.Limit))
@@ -93,7 +93,7 @@ func (r ListRequest) Validate() error {
 // Validate checks the request against the limits.
 func (r HistoryRequest) Validate() error {
 	if r.Kind != "" && !kinds[r.Kind] {
-		return invalid("event", "%q is no event; want acquired, renewed, released, expired, breaking, broken, changed, transferred, force_released, failed, purged or configured", clip(string(r.Kind)))
+		return Invalid("event", "%q is no event; want acquired, renewed, released, expired, breaking, broken, changed, transferred, force_released, failed, purged or configured", clip(string(r.Kind)))
 	}
 	return firstError(checkFilters(r.Resource, r.Prefix, r.Holder), checkLimit(r.Limit))
 }
@@ -107,7 +107,7 @@ func CheckHolder(name string) error { return checkName("holder", name, MaxHolder
 // CheckMetadata checks keys, values and their number and size.
 func CheckMetadata(m map[string]string) error {
 	if len(m) > MaxMetadataPairs {
-		return invalid("metadata", "has %d pairs; the limit is %d", len(m), MaxMetadataPairs)
+		return Invalid("metadata", "has %d pairs; the limit is %d", len(m), MaxMetadataPairs)
 	}
 	size := 0
 	for k, v := range m {
@@ -117,7 +117,7 @@ func CheckMetadata(m map[string]string) error {
 		size += len(k) + len(v)
 	}
 	if size > MaxMetadataSize {
-		return invalid("metadata", "has %d bytes of keys and values; the limit is %d", size, MaxMetadataSize)
+		return Invalid("metadata", "has %d bytes of keys and values; the limit is %d", size, MaxMetadataSize)
 	}
 	return nil
 }
@@ -125,13 +125,13 @@ func CheckMetadata(m map[string]string) error {
 func checkPair(k, v string) error {
 	switch {
 	case k == "" || len(k) > MaxMetadataKey:
-		return invalid("metadata", "has a key of %d bytes; want 1 to %d", len(k), MaxMetadataKey)
+		return Invalid("metadata", "has a key of %d bytes; want 1 to %d", len(k), MaxMetadataKey)
 	case strings.ContainsFunc(k, notKeyRune):
-		return invalid("metadata", "has the key %q; want only A-Z a-z 0-9 _ . -", clip(k))
+		return Invalid("metadata", "has the key %q; want only A-Z a-z 0-9 _ . -", clip(k))
 	case len(v) > MaxMetadataValue:
-		return invalid("metadata", "has a value of %d bytes under %q; the limit is %d", len(v), k, MaxMetadataValue)
+		return Invalid("metadata", "has a value of %d bytes under %q; the limit is %d", len(v), k, MaxMetadataValue)
 	case !utf8.ValidString(v):
-		return invalid("metadata", "has a value under %q that is not valid UTF-8", k)
+		return Invalid("metadata", "has a value under %q that is not valid UTF-8", k)
 	}
 	return nil
 }
@@ -143,19 +143,19 @@ func notKeyRune(r rune) bool {
 func checkName(field, name string, most int) error {
 	switch {
 	case name == "":
-		return invalid(field, "is empty; want 1 to %d bytes", most)
+		return Invalid(field, "is empty; want 1 to %d bytes", most)
 	case len(name) > most:
-		return invalid(field, "has %d bytes; the limit is %d", len(name), most)
+		return Invalid(field, "has %d bytes; the limit is %d", len(name), most)
 	}
 	return checkText(field, name)
 }
 
 func checkText(field, s string) error {
 	if !utf8.ValidString(s) {
-		return invalid(field, "is not valid UTF-8")
+		return Invalid(field, "is not valid UTF-8")
 	}
 	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 {
-		return invalid(field, "has a control character at byte %d", i)
+		return Invalid(field, "has a control character at byte %d", i)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func checkCaller(name string) error {
 
 func checkID(field string, id ID) error {
 	if id.IsZero() {
-		return invalid(field, "is missing")
+		return Invalid(field, "is missing")
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func badTTL(seconds float64, most time.Duration) error {
 	if math.Abs(seconds) >= 1e15 || math.Abs(seconds) < 1e-6 {
 		format = 'g' // without hundreds of zeros
 	}
-	return invalid("ttl_seconds", "is %s; want %v to %.0f, or -1 for no end",
+	return Invalid("ttl_seconds", "is %s; want %v to %.0f, or -1 for no end",
 		strconv.FormatFloat(seconds, format, -1, 64), MinTTL.Seconds(), most.Seconds())
 }
 
@@ -203,12 +203,12 @@ func checkMaxRenewals(n *int) error {
 	if n == nil || *n >= Unlimited && *n <= MaxMaxRenewals {
 		return nil
 	}
-	return invalid("max_renewals", "is %d; want 0 to %d, or -1 for no limit", *n, MaxMaxRenewals)
+	return Invalid("max_renewals", "is %d; want 0 to %d, or -1 for no limit", *n, MaxMaxRenewals)
 }
 
 func checkPriority(p int) error {
 	if p < -MaxPriority || p > MaxPriority {
-		return invalid("priority", "is %d; want %d to %d", p, -MaxPriority, MaxPriority)
+		return Invalid("priority", "is %d; want %d to %d", p, -MaxPriority, MaxPriority)
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func checkTimeout(d time.Duration) error {
 		return nil
 	}
 	ms := strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64)
-	return invalid("timeout_ms", "is %s; want 0 to %d", ms, MaxTimeout.Milliseconds())
+	return Invalid("timeout_ms", "is %s; want 0 to %d", ms, MaxTimeout.Milliseconds())
 }
 
 // checkMatch checks the optional parts that must match a lease.
@@ -234,28 +234,28 @@ func checkMatch(resource, holder string, token uint64) error {
 		}
 	}
 	if token > MaxToken {
-		return invalid("token", "is %d; tokens are below 2^53", token)
+		return Invalid("token", "is %d; tokens are below 2^53", token)
 	}
 	return nil
 }
 
 func checkWhy(why string) error {
 	if len(why) > MaxWhy {
-		return invalid("reason", "has %d bytes; the limit is %d", len(why), MaxWhy)
+		return Invalid("reason", "has %d bytes; the limit is %d", len(why), MaxWhy)
 	}
 	return checkText("reason", why)
 }
 
 func checkFilters(resource, prefix, holder string) error {
 	if len(prefix) > MaxResource {
-		return invalid("prefix", "has %d bytes; the limit is %d", len(prefix), MaxResource)
+		return Invalid("prefix", "has %d bytes; the limit is %d", len(prefix), MaxResource)
 	}
 	return firstError(checkText("prefix", prefix), checkMatch(resource, holder, 0))
 }
 
 func checkLimit(n int) error {
 	if n < 0 || n > MaxPage {
-		return invalid("limit", "is %d; want 1 to %d", n, MaxPage)
+		return Invalid("limit", "is %d; want 1 to %d", n, MaxPage)
 	}
 	return nil
 }

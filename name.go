@@ -48,7 +48,7 @@ func (n Name) Build() (string, error) {
 	}
 	s := n.String()
 	if len(s) > MaxResource {
-		return "", invalid("name", "has %d bytes when escaped; the limit is %d", len(s), MaxResource)
+		return "", Invalid("name", "has %d bytes when escaped; the limit is %d", len(s), MaxResource)
 	}
 	return s, nil
 }
@@ -73,7 +73,7 @@ func (n Name) String() string {
 func ParseName(s string) (Name, error) {
 	parts := strings.Split(s, string(nameDelimiter))
 	if len(parts) != nameFields {
-		return Name{}, invalid("name", "has %d fields; want environment:region:tenant:service:resource", len(parts))
+		return Name{}, Invalid("name", "has %d fields; want environment:region:tenant:service:resource", len(parts))
 	}
 	var n Name
 	for i, field := range n.fields() {
@@ -84,7 +84,7 @@ func ParseName(s string) (Name, error) {
 		return Name{}, err
 	}
 	if built != s {
-		return Name{}, invalid("name", "is not spelled as Build does; want %q", clip(built))
+		return Name{}, Invalid("name", "is not spelled as Build does; want %q", clip(built))
 	}
 	return n, nil
 }
@@ -97,13 +97,13 @@ func (n *Name) fields() [nameFields]*string {
 func (n Name) check() error {
 	switch {
 	case n.Environment == "":
-		return invalid("environment", "is empty; a name needs one, such as prod")
+		return Invalid("environment", "is empty; a name needs one, such as prod")
 	case n.Service == "":
-		return invalid("service", "is empty; a name needs the service that does the work")
+		return Invalid("service", "is empty; a name needs the service that does the work")
 	case n.Resource == "":
-		return invalid("resource", "is empty; a name needs what the service works on")
+		return Invalid("resource", "is empty; a name needs what the service works on")
 	case n.Environment == reservedEnvironment || strings.HasPrefix(n.Environment, reservedPrefix):
-		return invalid("environment", "is %q, which begins names that cannot be acquired; choose another", clip(n.Environment))
+		return Invalid("environment", "is %q, which begins names that cannot be acquired; choose another", clip(n.Environment))
 	}
 	return nil
 }

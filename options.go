@@ -115,7 +115,7 @@ func setDefault[T comparable](field *T, value T) {
 
 func (o *Options) checkTTL() error {
 	if err := checkTTL(o.TTL); err != nil {
-		return invalid("TTL", "is %v; want %v to %v, or Infinite; 60s suits most work", o.TTL, MinTTL, MaxTTL)
+		return Invalid("TTL", "is %v; want %v to %v, or Infinite; 60s suits most work", o.TTL, MinTTL, MaxTTL)
 	}
 	return nil
 }
@@ -124,12 +124,12 @@ func (o *Options) checkThreshold() error {
 	if o.SafetyThreshold >= 0.5 && o.SafetyThreshold <= 0.95 { // a NaN is neither
 		return nil
 	}
-	return invalid("SafetyThreshold", "is %v; want 0.5 to 0.95; 0.9 suits most work", o.SafetyThreshold)
+	return Invalid("SafetyThreshold", "is %v; want 0.5 to 0.95; 0.9 suits most work", o.SafetyThreshold)
 }
 
 func (o *Options) checkRetries() error {
 	if o.RenewMaxRetries > mostRetries {
-		return invalid("RenewMaxRetries", "is %d; want at most %d: each pause is twice the last", o.RenewMaxRetries, mostRetries)
+		return Invalid("RenewMaxRetries", "is %d; want at most %d: each pause is twice the last", o.RenewMaxRetries, mostRetries)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (o *Options) checkInterval() error {
 		most, why = o.line()-shortest, fmt.Sprintf("it must be shorter than TTL × SafetyThreshold = %v", o.line())
 	}
 	if o.RenewInterval < shortest || o.RenewInterval > most {
-		return invalid("RenewInterval", "is %v; want %v to %v: %s; try %v", o.RenewInterval, shortest, most, why, min(o.defaultInterval(), most))
+		return Invalid("RenewInterval", "is %v; want %v to %v: %s; try %v", o.RenewInterval, shortest, most, why, min(o.defaultInterval(), most))
 	}
 	return nil
 }
@@ -148,26 +148,26 @@ func (o *Options) checkInterval() error {
 // checkPlan makes sure that the quick retries end before the safety line.
 func (o *Options) checkPlan() error {
 	if o.RenewRetryInterval < time.Millisecond {
-		return invalid("RenewRetryInterval", "is %v; want at least 1ms; try %v", o.RenewRetryInterval, o.defaultRetry())
+		return Invalid("RenewRetryInterval", "is %v; want at least 1ms; try %v", o.RenewRetryInterval, o.defaultRetry())
 	}
 	most := o.room() / time.Duration(pauses(o.RenewMaxRetries))
 	switch {
 	case o.RenewRetryInterval <= most:
 		return nil
 	case most < time.Millisecond:
-		return invalid("RenewMaxRetries", "is %d; so many pauses, each twice the last, do not fit into the %v between RenewInterval and the safety line; try %d",
+		return Invalid("RenewMaxRetries", "is %d; so many pauses, each twice the last, do not fit into the %v between RenewInterval and the safety line; try %d",
 			o.RenewMaxRetries, o.room(), min(defaultRetries, o.RenewMaxRetries-1))
 	}
-	return invalid("RenewRetryInterval", "is %v; with %d retries, each pause twice the last, at most %v fits into the %v between RenewInterval and the safety line; try %v",
+	return Invalid("RenewRetryInterval", "is %v; with %d retries, each pause twice the last, at most %v fits into the %v between RenewInterval and the safety line; try %v",
 		o.RenewRetryInterval, o.RenewMaxRetries, most, o.room(), o.defaultRetry())
 }
 
 func (o *Options) checkAcquire() error {
 	if o.AcquireTimeout < 0 {
-		return invalid("AcquireTimeout", "is %v; want zero for none, or how long to wait", o.AcquireTimeout)
+		return Invalid("AcquireTimeout", "is %v; want zero for none, or how long to wait", o.AcquireTimeout)
 	}
 	if o.AcquireRetryInterval < shortest {
-		return invalid("AcquireRetryInterval", "is %v; want at least %v; %v suits most stores", o.AcquireRetryInterval, shortest, defaultAskAgain)
+		return Invalid("AcquireRetryInterval", "is %v; want at least %v; %v suits most stores", o.AcquireRetryInterval, shortest, defaultAskAgain)
 	}
 	return nil
 }

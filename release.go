@@ -102,7 +102,7 @@ func (m *Manager) surrender(r AcquireRequest, lost bool) {
 	defer cancel()
 	pause := firstRelease
 	for {
-		err := m.letGo(ctx, ReleaseRequest{ID: r.ID, Resource: r.Resource, Holder: r.Holder, Why: "abandoned"})
+		err := m.letGo(ctx, ReleaseRequest{ID: r.ID, Resource: r.Resource, Holder: r.Holder, Why: WhyAbandoned})
 		if !lost || !errors.Is(err, ErrNotFound) || m.ctx.Err() != nil {
 			return
 		}

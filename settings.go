@@ -87,17 +87,17 @@ func (s Setting) With(value any) (Setting, error) {
 	if _, ok := s.Default.(bool); ok {
 		b, ok := value.(bool)
 		if !ok {
-			return s, invalid(s.Key, "wants true or false")
+			return s, Invalid(s.Key, "wants true or false")
 		}
 		s.Value = b
 		return s, nil
 	}
 	n, ok := wholeNumber(value)
 	if !ok {
-		return s, invalid(s.Key, "wants a whole number from %d to %d", s.Min, s.Max)
+		return s, Invalid(s.Key, "wants a whole number from %d to %d", s.Min, s.Max)
 	}
 	if n < s.Min || n > s.Max {
-		return s, invalid(s.Key, "is %d; want %d to %d", n, s.Min, s.Max)
+		return s, Invalid(s.Key, "is %d; want %d to %d", n, s.Min, s.Max)
 	}
 	s.Value = n
 	return s, nil
@@ -118,5 +118,5 @@ func wholeNumber(value any) (int64, bool) {
 
 // UnknownSetting is the error for a key that is no setting.
 func UnknownSetting(key string) error {
-	return invalid("key", "%q is no setting; Settings lists them", clip(key))
+	return Invalid("key", "%q is no setting; Settings lists them", clip(key))
 }

@@ -126,6 +126,9 @@ type ReleaseRequest struct {
 	Why string
 }
 
+// WhyAbandoned is the Why of a release of a grant that nobody received.
+const WhyAbandoned = "abandoned"
+
 // Status is what is known about one resource.
 type Status struct {
 	Resource string

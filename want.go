@@ -61,7 +61,7 @@ func (m *Manager) newAsk(ctx context.Context, resource string, want []AcquireOpt
 	case 1:
 		w = want[0]
 	default:
-		return nil, m.fault(invalid("want", "was given %d times; want one at most", len(want)), resource)
+		return nil, m.fault(Invalid("want", "was given %d times; want one at most", len(want)), resource)
 	}
 	a := &ask{m: m, values: context.WithoutCancel(ctx), renew: !w.NoAutoRenew && !m.o.NoAutoRenew}
 	a.req = AcquireRequest{
@@ -75,7 +75,7 @@ func (m *Manager) newAsk(ctx context.Context, resource string, want []AcquireOpt
 		a.timeout = 0
 	}
 	if a.timeout < 0 {
-		return nil, m.fault(invalid("Timeout", "is %v; want zero, NoTimeout or how long to wait", a.timeout), resource)
+		return nil, m.fault(Invalid("Timeout", "is %v; want zero, NoTimeout or how long to wait", a.timeout), resource)
 	}
 	if err := a.req.Validate(); err != nil {
 		return nil, m.fault(err, resource)

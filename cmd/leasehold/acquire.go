@@ -113,7 +113,7 @@ func giveBack(s leasehold.Store, r leasehold.AcquireRequest, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_, _ = s.Release(ctx, leasehold.ReleaseRequest{ID: r.ID, Resource: r.Resource, Why: "abandoned"})
+	_, _ = s.Release(ctx, leasehold.ReleaseRequest{ID: r.ID, Resource: r.Resource, Why: leasehold.WhyAbandoned})
 }
 
 // printGrant writes the lease for a shell, and a sentence for people.

@@ -143,7 +143,7 @@ func (s *Server) wait(c *call, r leasehold.AcquireRequest) (leasehold.Grant, err
 func (c *call) giveBack(l leasehold.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), c.s.o.StoreTimeout)
 	defer cancel()
-	_, err := c.s.store.Release(ctx, leasehold.ReleaseRequest{ID: l.ID, Resource: l.Resource, Why: "abandoned"})
+	_, err := c.s.store.Release(ctx, leasehold.ReleaseRequest{ID: l.ID, Resource: l.Resource, Why: leasehold.WhyAbandoned})
 	level, attrs := slog.LevelDebug, c.attrs(slog.String("resource", l.Resource), slog.Uint64("token", l.Token))
 	if err != nil {
 		level, attrs = slog.LevelError, append(attrs, slog.String("error", err.Error()))

@@ -81,7 +81,7 @@ func (e *Engine) giveBack(now machine.Instant, row machine.Row) {
 		e.orphans = append(e.orphans, row)
 		return
 	}
-	r := leasehold.ReleaseRequest{ID: row.ID, Why: "abandoned"}
+	r := leasehold.ReleaseRequest{ID: row.ID, Why: leasehold.WhyAbandoned}
 	e.apply(now, machine.Release(now, r, e.table.row(row.Resource), machine.Standard))
 }
 

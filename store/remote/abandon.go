@@ -136,7 +136,7 @@ func (s *Store) giveBack(r reply) {
 func (s *Store) abandon(resource string, id leasehold.ID) {
 	ctx, cancel := context.WithTimeout(s.life, giveBackFor)
 	defer cancel()
-	r := leasehold.ReleaseRequest{ID: id, Resource: resource, Why: "abandoned"}
+	r := leasehold.ReleaseRequest{ID: id, Resource: resource, Why: leasehold.WhyAbandoned}
 	c := call{op: "release", effect: writes, batch: true, target: "/v1/leases/release", body: wire.FromRelease(r)}
 	for pause := firstPause; ; pause *= 2 {
 		err := s.attempt(ctx, c, new(wire.Lease))

@@ -19,7 +19,7 @@ var refused = map[string]string{
 	"ask": "acquisition, request", "campaign": "acquisition, wait loop", "want": "options",
 	"passenger": "pending call", "fate": "result", "seat": "batch", "trip": "call, batch", "flight": "renewal",
 	"crew": "manager", "crowd": "waiters, clients", "keeper": "engine, timers", "tend": "expire",
-	"porch": "middleware", "room": "backend", "house": "server", "door": "listener, API",
+	"porch": "middleware", "rooms": "backend", "house": "server", "door": "listener, API",
 	"party": "client", "prize": "target", "boxwork": "operation", "craft": "operation", "feat": "operation",
 	"unbuilt": "unsupported", "contest": "contention", "whoever": "caller", "validity": "deadline",
 }
@@ -104,12 +104,15 @@ func badName(file, name string, isFunc bool) string {
 
 // refusedWord knows a noun in the plural too.
 func refusedWord(word string) (better string, ok bool) {
-	for _, form := range []string{word, strings.TrimSuffix(word, "s"), strings.TrimSuffix(word, "ies") + "y"} {
-		if better, ok := refused[form]; ok {
-			return better, true
-		}
+	if better, ok = refused[word]; ok {
+		return better, true
 	}
-	return "", false
+	single := strings.TrimSuffix(word, "s")
+	if stem, isPlural := strings.CutSuffix(word, "ies"); isPlural {
+		single = stem + "y"
+	}
+	better, ok = refused[single]
+	return better, ok
 }
 
 // declared yields the names that a file declares: of packages, types, functions,
