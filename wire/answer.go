@@ -12,7 +12,7 @@ type Leases struct {
 	NextCursor string  `json:"next_cursor" doc:"Empty on the last page."`
 }
 
-// FromLeasePage puts a page into its JSON shape.
+// FromLeasePage converts a page.
 func FromLeasePage(p leasehold.LeasePage) Leases {
 	w := Leases{Leases: make([]Lease, len(p.Leases)), NextCursor: p.Cursor}
 	for i, l := range p.Leases {
@@ -50,7 +50,7 @@ type Place struct {
 	Position int       `json:"position"`
 }
 
-// FromStatus puts a status into its JSON shape.
+// FromStatus converts a status.
 func FromStatus(s leasehold.Status) Resource {
 	w := Resource{Resource: s.Resource, Locked: s.Locked(), Waiters: make([]Place, len(s.Waiters))}
 	if s.Lease != nil {
@@ -94,7 +94,7 @@ type Record struct {
 	Details  map[string]string `json:"details"`
 }
 
-// FromRecord puts a record into its JSON shape.
+// FromRecord converts a record.
 func FromRecord(r leasehold.Record) Record {
 	w := Record{
 		Seq: r.Seq, At: r.At.UTC(), Event: string(r.Kind), Resource: r.Resource, Holder: r.Holder, Token: r.Token,
@@ -129,7 +129,7 @@ type History struct {
 	NextCursor string   `json:"next_cursor" doc:"Empty on the last page."`
 }
 
-// FromHistoryPage puts a page into its JSON shape.
+// FromHistoryPage converts a page.
 func FromHistoryPage(p leasehold.HistoryPage) History {
 	w := History{History: make([]Record, len(p.Records)), NextCursor: p.Cursor}
 	for i, r := range p.Records {
@@ -173,7 +173,7 @@ type SetRequest struct {
 	Value any `json:"value"`
 }
 
-// FromSetting puts a setting into its JSON shape.
+// FromSetting converts a setting.
 func FromSetting(s leasehold.Setting) Setting {
 	w := Setting{
 		Key: s.Key, Value: s.Value, Default: s.Default, Type: s.Type(),
@@ -185,10 +185,10 @@ func FromSetting(s leasehold.Setting) Setting {
 	return w
 }
 
-// Setting is the inverse of FromSetting. JSON numbers become whole again.
+// Setting is the inverse of FromSetting. Numbers become integers again.
 func (w Setting) Setting() leasehold.Setting {
 	s := leasehold.Setting{
-		Key: w.Key, Value: wholeAgain(w.Value), Default: wholeAgain(w.Default),
+		Key: w.Key, Value: toInteger(w.Value), Default: toInteger(w.Default),
 		Description: w.Description, RequiresRestart: w.RequiresRestart,
 	}
 	if w.Min != nil && w.Max != nil {
@@ -197,7 +197,7 @@ func (w Setting) Setting() leasehold.Setting {
 	return s
 }
 
-func wholeAgain(v any) any {
+func toInteger(v any) any {
 	if f, ok := v.(float64); ok {
 		return int64(f)
 	}

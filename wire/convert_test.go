@@ -19,7 +19,7 @@ func same[T any](t *rapid.T, got, want T, err error) {
 	}
 }
 
-func TestLeaseRoundTrip(t *testing.T) {
+func TestLeaseThereAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := genLease().Draw(t, "lease")
 		got, err := overWire(t, FromLease(l)).Lease()
@@ -30,7 +30,7 @@ func TestLeaseRoundTrip(t *testing.T) {
 	})
 }
 
-func TestGrantRoundTrip(t *testing.T) {
+func TestGrantThereAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := leasehold.Grant{Lease: genLease().Draw(t, "lease"), Idempotent: rapid.Bool().Draw(t, "idempotent")}
 		blocking := rapid.Bool().Draw(t, "blocking")
@@ -48,7 +48,7 @@ func TestGrantRoundTrip(t *testing.T) {
 	})
 }
 
-func TestReleasedAndBrokenRoundTrip(t *testing.T) {
+func TestReleasedAndBrokenThereAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := genLease().Draw(t, "lease")
 		released, err := overWire(t, Released{Success: true, Lease: FromLease(l)}).Lease.Lease()
@@ -58,7 +58,7 @@ func TestReleasedAndBrokenRoundTrip(t *testing.T) {
 	})
 }
 
-func TestLeasePageRoundTrip(t *testing.T) {
+func TestLeasePageThereAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := leasehold.LeasePage{Cursor: rapid.String().Draw(t, "cursor")}
 		want := p
@@ -70,7 +70,7 @@ func TestLeasePageRoundTrip(t *testing.T) {
 	})
 }
 
-func TestStatusRoundTrip(t *testing.T) {
+func TestStatusThereAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := leasehold.Status{Resource: genName(leasehold.MaxResource).Draw(t, "resource")}
 		want := s
@@ -96,7 +96,7 @@ func TestStatusRoundTrip(t *testing.T) {
 	})
 }
 
-func TestHistoryRoundTrip(t *testing.T) {
+func TestHistoryThereAndBack(t *testing.T) {
 	kinds := []leasehold.Kind{leasehold.KindAcquired, leasehold.KindPurged, leasehold.KindRefused, "from_a_newer_server"}
 	rapid.Check(t, func(t *rapid.T) {
 		p := leasehold.HistoryPage{Cursor: rapid.String().Draw(t, "cursor")}
@@ -118,7 +118,7 @@ func TestHistoryRoundTrip(t *testing.T) {
 	})
 }
 
-func TestSettingRoundTrip(t *testing.T) {
+func TestSettingThereAndBack(t *testing.T) {
 	for _, s := range leasehold.DefaultSettings() {
 		s.RequiresRestart = s.Key == leasehold.SettingBlocking
 		got := overWire(t, FromSetting(s)).Setting()
@@ -128,7 +128,7 @@ func TestSettingRoundTrip(t *testing.T) {
 	}
 }
 
-func TestAcquireRoundTrip(t *testing.T) {
+func TestAcquireThereAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := leasehold.AcquireRequest{
 			Resource: genName(leasehold.MaxResource).Draw(t, "resource"), Holder: genName(leasehold.MaxHolder).Draw(t, "holder"),
@@ -157,7 +157,7 @@ func TestAcquireRoundTrip(t *testing.T) {
 	})
 }
 
-func TestRequestsRoundTrip(t *testing.T) {
+func TestRequestsThereAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id, proposed := genID().Draw(t, "id"), genID().Draw(t, "proposed")
 		resource, holder := genOptionalName().Draw(t, "resource"), genOptionalName().Draw(t, "holder")

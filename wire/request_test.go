@@ -70,13 +70,21 @@ func checkField(t *testing.T, name string, err error, field string) {
 	}
 }
 
+// validated is the error of a request as the server finds it.
+func validated[R interface{ Validate() error }](r R, err error) error {
+	if err != nil {
+		return err
+	}
+	return r.Validate()
+}
+
 func TestInvalidRequests(t *testing.T) {
 	const id = `"lease_id":"11111111-2222-4333-8444-555555555555"`
 	acquire := func(text string) error { _, _, err := parse[AcquireRequest](t, text).Request(); return err }
-	renew := func(text string) error { _, err := parse[RenewRequest](t, text).Request(); return err }
-	release := func(text string) error { _, err := parse[ReleaseRequest](t, text).Request(); return err }
-	change := func(text string) error { _, err := parse[ChangeRequest](t, text).Request(); return err }
-	transfer := func(text string) error { _, err := parse[TransferRequest](t, text).Request(); return err }
+	renew := func(text string) error { return validated(parse[RenewRequest](t, text).Request()) }
+	release := func(text string) error { return validated(parse[ReleaseRequest](t, text).Request()) }
+	change := func(text string) error { return validated(parse[ChangeRequest](t, text).Request()) }
+	transfer := func(text string) error { return validated(parse[TransferRequest](t, text).Request()) }
 	breaks := func(text string) error { _, err := parse[BreakRequest](t, text).Request(); return err }
 	get := func(text string) error { _, err := parse[GetRequest](t, text).Request(); return err }
 	for _, c := range []struct {
@@ -96,6 +104,8 @@ func TestInvalidRequests(t *testing.T) {
 		{"transfer with half a proposal", transfer(`{` + id + `,"proposed_lease_id":"x"}`), "proposed_lease_id"},
 		{"break for less than nothing", breaks(`{"break_period_seconds":-0.5}`), "break_period_seconds"},
 		{"break for too long", breaks(`{"break_period_seconds":60.5}`), "break_period_seconds"},
+		{"change with half a proposal and no id", change(`{"proposed_lease_id":"x"}`), "lease_id"},
+		{"transfer with half a proposal and no id", transfer(`{"proposed_lease_id":"x"}`), "lease_id"},
 		{"get without an id", get(`{}`), "lease_id"},
 	} {
 		checkField(t, c.name, c.err, c.field)

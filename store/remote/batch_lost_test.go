@@ -17,10 +17,10 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// blocked is a desk that answers nothing before the gate is open.
-func blocked(t testing.TB) (d *desk, gate chan struct{}) {
+// blocked is a batchServer that answers nothing before the gate is open.
+func blocked(t testing.TB) (d *batchServer, gate chan struct{}) {
 	gate = make(chan struct{})
-	return &desk{t: t, answers: func(r *http.Request, _ string, in wire.AcquireRequest) (int, any) {
+	return &batchServer{t: t, answers: func(r *http.Request, _ string, in wire.AcquireRequest) (int, any) {
 		select {
 		case <-gate:
 		case <-r.Context().Done():
@@ -30,11 +30,11 @@ func blocked(t testing.TB) (d *desk, gate chan struct{}) {
 }
 
 // A caller that leaves before its call was sent knows that nothing happened.
-func TestLeavingBeforeABatch(t *testing.T) {
+func TestCallersLeaveTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, gate := blocked(t)
 		s := overPipes(t, d)
-		first := acquireAll(t.Context(), s, remote.MaxAlone)
+		first := acquireAll(t.Context(), s, remote.MaxRequests)
 		synctest.Wait()
 		cause := errors.New("thought better of it")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -61,11 +61,11 @@ func TestLeavingBeforeABatch(t *testing.T) {
 func failed(err error) bool { return err != nil }
 
 // When everybody has left, the queue is empty and nothing is sent at all.
-func TestEverybodyLeavesBeforeABatch(t *testing.T) {
+func TestAllCallersLeaveTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, gate := blocked(t)
 		s := overPipes(t, d)
-		first := acquireAll(t.Context(), s, remote.MaxAlone)
+		first := acquireAll(t.Context(), s, remote.MaxRequests)
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		leaving := acquireAll(ctx, s, 3)
@@ -81,13 +81,13 @@ func TestEverybodyLeavesBeforeABatch(t *testing.T) {
 	})
 }
 
-// One caller's deadline does not cut off the others, and a grant that comes for
-// a caller that has left is given back, unless it can be asked for again.
-func TestLeavingABatch(t *testing.T) {
+// One caller's deadline does not end the others' calls. The grant of a caller that
+// has left is released, unless the caller proposed its id.
+func TestCallersLeaveABatch(t *testing.T) {
 	for _, proposed := range []leasehold.ID{{}, leasehold.NewID()} {
 		synctest.Test(t, func(t *testing.T) {
 			d, gate := blocked(t)
-			s := remote.Together(overPipes(t, d))
+			s := remote.AlwaysBatch(overPipes(t, d))
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("enough"))
 			defer cancel()
 			left := make(chan error, 1)
@@ -116,10 +116,10 @@ func TestLeavingABatch(t *testing.T) {
 
 // When the last caller has left a batch it goes on, and what it brings is given
 // back.
-func TestEverybodyLeavesABatch(t *testing.T) {
+func TestAllCallersLeaveABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, gate := blocked(t)
-		s := remote.Together(overPipes(t, d))
+		s := remote.AlwaysBatch(overPipes(t, d))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		c := acquireAll(ctx, s, 5)
@@ -154,7 +154,7 @@ func TestLostBatches(t *testing.T) {
 		} {
 			options := o()
 			options.Timeout = 200 * time.Millisecond
-			s := remote.Together(server(t, options, (&desk{t: t, instead: instead}).ServeHTTP))
+			s := remote.AlwaysBatch(server(t, options, (&batchServer{t: t, instead: instead}).ServeHTTP))
 			c := acquireAll(t.Context(), s, 4)
 			c.Wait()
 			for i, err := range c.errs {
@@ -168,71 +168,19 @@ func TestLostBatches(t *testing.T) {
 }
 
 // Calls of a batch that never left are known not to have happened.
-func TestBatchWithNobodyThere(t *testing.T) {
+func TestBatchWithoutServer(t *testing.T) {
 	both(t, func(t *testing.T, o func() *remote.Options) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = l.Close()
-		c := acquireAll(t.Context(), remote.Together(open(t, "http://"+l.Addr().String(), o())), 4)
+		c := acquireAll(t.Context(), remote.AlwaysBatch(open(t, "http://"+l.Addr().String(), o())), 4)
 		c.Wait()
 		for _, err := range c.errs {
 			typed(t, "Acquire", err, leasehold.ReasonUnavailable)
 		}
 	})
-}
-
-// Who must come back later is not made to come back many times at once.
-func TestBatchesOfTheImpatient(t *testing.T) {
-	s := remote.Together(server(t, nil, (&desk{t: t, instead: func(w http.ResponseWriter, _ *http.Request, _ wire.BatchRequest) {
-		w.Header().Set("Retry-After", "7")
-		http.Error(w, "nginx", http.StatusTooManyRequests)
-	}}).ServeHTTP))
-	if e := typed(t, "Acquire", acquireOne(t.Context(), s, 0), leasehold.ReasonRateLimited); e.RetryAfter != 7*time.Second {
-		t.Errorf("Acquire = %+v, want when to come back", e)
-	}
-}
-
-// What the server says of the batch is said to everybody in it, even if from a
-// stranger it would be worth another try.
-func TestRefusedBatches(t *testing.T) {
-	for _, reason := range []leasehold.Reason{leasehold.ReasonRateLimited, leasehold.ReasonForbidden, leasehold.ReasonInvalid, leasehold.ReasonMediaType} {
-		d := &desk{t: t, instead: func(w http.ResponseWriter, _ *http.Request, _ wire.BatchRequest) {
-			refuse(w, &leasehold.Error{Reason: reason, RetryAfter: 3 * time.Second})
-		}}
-		s := remote.Together(server(t, nil, d.ServeHTTP))
-		c := acquireAll(t.Context(), s, 3)
-		c.Wait()
-		for i, err := range c.errs {
-			if e := typed(t, "Acquire", err, reason); e.RetryAfter != 3*time.Second || e.Op != "acquire" || e.Resource != "r"+string(rune('0'+i)) {
-				t.Errorf("Acquire %d = %+v, want when to come back", i, e)
-			}
-		}
-		if paths, batches, _ := d.seen(); len(paths) != len(batches) {
-			t.Errorf("%s: %d requests of which %d are batches, want nothing sent again", reason, len(paths), len(batches))
-		}
-	}
-}
-
-// A server that does not know batches is asked for one once.
-func TestOlderServers(t *testing.T) {
-	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
-		synctest.Test(t, func(t *testing.T) {
-			d := &desk{t: t, instead: func(w http.ResponseWriter, _ *http.Request, _ wire.BatchRequest) { w.WriteHeader(status) }}
-			s := remote.Together(overPipes(t, d))
-			for range 3 {
-				c := acquireAll(t.Context(), s, 300) // more than one batch holds
-				c.Wait()
-				if slices.ContainsFunc(c.errs, failed) {
-					t.Errorf("after %d: Acquire = %v, want grants", status, c.errs)
-				}
-			}
-			if paths, batches, _ := d.seen(); len(batches) > 2 || len(paths) != 900+len(batches) {
-				t.Errorf("after %d: %d batches in %d requests, want the first ones only", status, len(batches), len(paths))
-			}
-		})
-	}
 }
 
 // Close ends the calls that wait for a batch, of which nothing was sent, and
@@ -244,7 +192,7 @@ func TestCloseEndsBatches(t *testing.T) {
 			arrived.Add(1)
 			hang(r)
 		})
-		c := acquireAll(t.Context(), remote.Together(s), 5)
+		c := acquireAll(t.Context(), remote.AlwaysBatch(s), 5)
 		for arrived.Load() == 0 {
 			time.Sleep(time.Millisecond) // real sockets: the batch must arrive
 		}
@@ -265,7 +213,7 @@ func TestCloseWhileQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := blocked(t)
 		s := overPipes(t, d)
-		first := acquireAll(t.Context(), s, remote.MaxAlone)
+		first := acquireAll(t.Context(), s, remote.MaxRequests)
 		synctest.Wait()
 		queued := acquireAll(t.Context(), s, 3)
 		synctest.Wait()
@@ -287,7 +235,7 @@ func TestCloseWhileQueued(t *testing.T) {
 // Close does not wait for ever for a connection that is being made.
 func TestCloseWhileABatchDials(t *testing.T) {
 	dialling := make(chan struct{}, 8)
-	s := remote.Together(open(t, "http://host", &remote.Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	s := remote.AlwaysBatch(open(t, "http://host", &remote.Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		dialling <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()

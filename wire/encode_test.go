@@ -10,17 +10,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// appender is a shape that writes itself.
+// appender is a type that encodes itself.
 type appender interface {
 	AppendJSON([]byte) ([]byte, error)
 }
 
-// checkAppend compares what the shape writes with what encoding/json does.
+// checkAppend compares what AppendJSON and Append write with what encoding/json
+// does.
 func checkAppend(t interface{ Fatalf(string, ...any) }, w appender) {
 	want, wantErr := json.Marshal(w)
-	got, err := w.AppendJSON([]byte("before "))
+	got, err := Append([]byte("before "), w)
 	if (err == nil) != (wantErr == nil) || err == nil && string(got) != "before "+string(want) {
-		t.Fatalf("AppendJSON(%#v) = %s, %v; want %s, %v", w, got, err, want, wantErr)
+		t.Fatalf("Append(%#v) = %s, %v; want %s, %v", w, got, err, want, wantErr)
 	}
 }
 
@@ -82,25 +83,41 @@ func FuzzAppend(f *testing.F) {
 	})
 }
 
-// Everything that embeds a lease must write itself, or it would write only the
-// lease: the method is promoted.
+// A type that embeds a lease needs an AppendJSON of its own: the promoted one
+// writes only the lease.
 func TestAppendOfWhatEmbedsALease(t *testing.T) {
 	for _, w := range []appender{Grant{Idempotent: true}, Released{Success: true}} {
 		checkAppend(t, w)
 	}
 }
 
+// Types without AppendJSON are left to encoding/json.
+func TestAppendOfOtherTypes(t *testing.T) {
+	for before, want := range map[string]string{"": `{"value":7}`, "before ": `before {"value":7}`} {
+		if got, err := Append([]byte(before), SetRequest{Value: 7}); err != nil || string(got) != want {
+			t.Errorf("Append(%q) = %s, %v; want %s", before, got, err, want)
+		}
+	}
+	if got, err := Append(nil, SetRequest{Value: t.Fatal}); err == nil {
+		t.Errorf("Append of a function = %s, want an error", got)
+	}
+}
+
 func TestGoldenBatch(t *testing.T) {
 	request := BatchRequest{Operations: []Operation{{Op: "renew", Request: json.RawMessage(`{"lease_id":"x"}`)}}}
 	answer := BatchAnswer{Answers: []Answer{{Status: 404, Body: json.RawMessage(`{"code":"lease_not_found"}`)}}}
-	for want, shape := range map[string]any{
+	for want, body := range map[string]appender{
 		`{"operations":[{"op":"renew","request":{"lease_id":"x"}}]}`:     request,
 		`{"answers":[{"status":404,"body":{"code":"lease_not_found"}}]}`: answer,
 	} {
-		if got, err := json.Marshal(shape); err != nil || string(got) != want {
-			t.Errorf("Marshal(%T) = %s, %v; want %s", shape, got, err, want)
+		if got, err := json.Marshal(body); err != nil || string(got) != want {
+			t.Errorf("Marshal(%T) = %s, %v; want %s", body, got, err, want)
 		}
+		checkAppend(t, body)
 	}
+	many := BatchRequest{Operations: []Operation{request.Operations[0], {Op: "acquire", Request: json.RawMessage(`{}`)}}}
+	checkAppend(t, many)
+	checkAppend(t, BatchAnswer{Answers: []Answer{answer.Answers[0], {Status: 201, Body: json.RawMessage(`{}`)}}})
 }
 
 // BenchmarkAppend measures a grant beside encoding/json.

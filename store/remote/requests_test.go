@@ -161,7 +161,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// grantOf is a grant to whom nobody may have asked for.
+// grantOf is a grant that may not match the request.
 func grantOf(resource, holder, token string) string {
 	return `{"status":"active","lease_id":"` + leasehold.NewID().Reveal() + `","resource":"` + resource + `","holder":"` + holder + `","token":` + token + `}`
 }

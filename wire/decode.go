@@ -1,35 +1,38 @@
-package remote
+package wire
 
 import (
 	"encoding/json"
 	"strconv"
 	"time"
-
-	"github.com/leasehold/leasehold/wire"
 )
 
-// decode is json.Unmarshal, with a shortcut for the answers that are most
-// frequent: grants and leases as our own server writes them.
-func decode(text []byte, out any) error {
+// Decode is json.Unmarshal, with a shortcut for the most frequent answers as
+// our own server writes them: leases, grants and batches of them.
+func Decode(text []byte, out any) error {
 	switch out := out.(type) {
-	case *wire.Grant:
-		if g, ok := quickGrant(text); ok {
-			*out = g
+	case *Grant:
+		if w, ok := scanGrant(text); ok {
+			*out = w
 			return nil
 		}
-	case *wire.Lease:
-		if g, ok := quickGrant(text); ok {
-			*out = g.Lease
+	case *Lease:
+		if w, ok := scanGrant(text); ok {
+			*out = w.Lease
+			return nil
+		}
+	case *BatchAnswer:
+		if w, ok := scanBatch(text); ok {
+			*out = w
 			return nil
 		}
 	}
 	return json.Unmarshal(text, out)
 }
 
-// quickGrant decodes a lease or grant without escapes, foreign letters or
-// fields that it does not know. For anything else it gives up, and
-// encoding/json has the word: the two never disagree.
-func quickGrant(text []byte) (w wire.Grant, ok bool) {
+// scanGrant decodes a lease or grant without escapes, other letters than ASCII
+// or unknown fields. Anything else it refuses, and encoding/json decides: the
+// two never disagree.
+func scanGrant(text []byte) (w Grant, ok bool) {
 	s := scanner{text: text}
 	s.object(func(key []byte) {
 		switch string(key) {
@@ -43,13 +46,13 @@ func quickGrant(text []byte) (w wire.Grant, ok bool) {
 			w.Status = s.plain()
 		case "token":
 			s.failed = s.failed || len(s.text) > 0 && s.text[0] == '-' // -0 as well
-			w.Token = uint64(s.whole())
+			w.Token = uint64(s.integer())
 		case "renewals":
-			w.Renewals = int(s.whole())
+			w.Renewals = int(s.integer())
 		case "max_renewals":
-			w.MaxRenewals = int(s.whole())
+			w.MaxRenewals = int(s.integer())
 		case "waited_ms":
-			w.WaitedMS = new(s.whole())
+			w.WaitedMS = new(s.integer())
 		case "ttl_seconds":
 			w.TTL = s.decimal()
 		case "remaining_seconds":
@@ -60,13 +63,13 @@ func quickGrant(text []byte) (w wire.Grant, ok bool) {
 			w.RenewedAt = s.time()
 		case "expires_at":
 			w.ExpiresAt = nil
-			if !s.word("null") {
+			if !s.literal("null") {
 				w.ExpiresAt = new(s.time())
 			}
 		case "idempotent":
-			w.Idempotent = s.truth()
+			w.Idempotent = s.boolean()
 		case "success":
-			s.truth()
+			s.boolean()
 		case "metadata":
 			s.failed = s.failed || w.Metadata != nil
 			w.Metadata = map[string]string{}
@@ -78,7 +81,25 @@ func quickGrant(text []byte) (w wire.Grant, ok bool) {
 	return w, s.end()
 }
 
-// scanner reads JSON of the plainest kind. Once it has failed it stays so.
+// scanBatch splits the answer to a batch as our own server writes it. It does
+// not look into the bodies: who decodes one finds out whether it is JSON.
+func scanBatch(text []byte) (w BatchAnswer, ok bool) {
+	s := scanner{text: text}
+	s.failed = !s.literal(`{"answers":[`)
+	for more := true; more && !s.failed; more = s.accept(',') {
+		s.failed = !s.literal(`{"status":`)
+		status := s.integer()
+		s.failed = s.failed || !s.literal(`,"body":`)
+		w.Answers = append(w.Answers, Answer{Status: int(status), Body: s.rawObject()})
+		s.expect('}')
+	}
+	s.expect(']')
+	s.expect('}')
+	return w, s.end()
+}
+
+// scanner reads JSON without spaces, escapes and exponents. After its first
+// failure it reads nothing.
 type scanner struct {
 	text   []byte
 	failed bool
@@ -92,8 +113,8 @@ func (s *scanner) end() bool {
 	return !s.failed && len(s.text) == 0
 }
 
-// take reads one character.
-func (s *scanner) take(c byte) bool {
+// accept reads c if it comes next.
+func (s *scanner) accept(c byte) bool {
 	if s.failed || len(s.text) == 0 || s.text[0] != c {
 		return false
 	}
@@ -101,26 +122,26 @@ func (s *scanner) take(c byte) bool {
 	return true
 }
 
-func (s *scanner) must(c byte) {
-	if !s.take(c) {
+func (s *scanner) expect(c byte) {
+	if !s.accept(c) {
 		s.failed = true
 	}
 }
 
-// object reads an object, calling field for each key, which reads the value.
+// object reads an object. It calls field for each key; field reads the value.
 func (s *scanner) object(field func(key []byte)) {
-	s.must('{')
-	if s.take('}') {
+	s.expect('{')
+	if s.accept('}') {
 		return
 	}
 	for !s.failed {
 		key := s.bytes()
-		s.must(':')
+		s.expect(':')
 		field(key)
-		if s.take('}') {
+		if s.accept('}') {
 			return
 		}
-		s.must(',')
+		s.expect(',')
 	}
 }
 
@@ -129,7 +150,7 @@ func (s *scanner) plain() string { return string(s.bytes()) }
 
 // bytes is plain without a copy.
 func (s *scanner) bytes() []byte {
-	s.must('"')
+	s.expect('"')
 	for i, c := range s.text {
 		if c == '"' && !s.failed {
 			text := s.text[:i]
@@ -144,8 +165,8 @@ func (s *scanner) bytes() []byte {
 	return nil
 }
 
-// number cuts a number off: digits, with a sign before and, if asked for, a
-// fraction behind.
+// number reads a number: digits, perhaps a sign before them and, where allowed,
+// a fraction after them.
 func (s *scanner) number(fraction bool) string {
 	end, digits, point := 0, 0, false
 	for ; end < len(s.text); end++ {
@@ -173,7 +194,7 @@ func (s *scanner) number(fraction bool) string {
 	return number
 }
 
-func (s *scanner) whole() int64 {
+func (s *scanner) integer() int64 {
 	n, err := strconv.ParseInt(s.number(false), 10, 64)
 	s.failed = s.failed || err != nil
 	return n
@@ -192,19 +213,47 @@ func (s *scanner) time() (t time.Time) {
 	return t
 }
 
-// word reads a word if it is there.
-func (s *scanner) word(w string) bool {
-	if s.failed || len(s.text) < len(w) || string(s.text[:len(w)]) != w {
+// literal reads the text if it comes next.
+func (s *scanner) literal(want string) bool {
+	if s.failed || len(s.text) < len(want) || string(s.text[:len(want)]) != want {
 		return false
 	}
-	s.text = s.text[len(w):]
+	s.text = s.text[len(want):]
 	return true
 }
 
-func (s *scanner) truth() bool {
-	if s.word("true") {
+func (s *scanner) boolean() bool {
+	if s.literal("true") {
 		return true
 	}
-	s.failed = s.failed || !s.word("false")
+	s.failed = s.failed || !s.literal("false")
 	return false
+}
+
+// rawObject reads an object without decoding it.
+func (s *scanner) rawObject() []byte {
+	depth, quoted := 0, false
+	for i := 0; i < len(s.text) && !s.failed; i++ {
+		switch c := s.text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		}
+		if depth == 0 {
+			if s.text[0] != '{' {
+				break
+			}
+			object := s.text[:i+1]
+			s.text = s.text[i+1:]
+			return object
+		}
+	}
+	s.failed = true
+	return nil
 }

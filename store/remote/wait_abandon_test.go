@@ -22,14 +22,14 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// recorder is a server that notes what it was asked to do about leases.
-type recorder struct {
+// requestLog is a server that records the requests about leases.
+type requestLog struct {
 	http.Handler
 	mu   sync.Mutex
 	seen []string
 }
 
-func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (r *requestLog) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, _ := io.ReadAll(req.Body)
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	var in struct {
@@ -49,20 +49,20 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.Handler.ServeHTTP(w, req)
 }
 
-// Who leaves a wait leaves neither a place nor a lease to an id that nobody
-// knows. An id of the caller's keeps its place, and is never released.
-func TestLeavingAWait(t *testing.T) {
+// An abandoned wait leaves neither a place nor a lease if the client made the id.
+// A caller's id keeps its place and is never released.
+func TestAbandonedWait(t *testing.T) {
 	for name, over := range map[string]func(testing.TB, http.Handler) *remote.Store{"OwnConnections": overPipes, "HTTPClient": byClient} {
 		for _, proposed := range []leasehold.ID{{}, leasehold.NewID()} {
 			t.Run(fmt.Sprint(name, "/proposed=", !proposed.IsZero()), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { leaveAWait(t, over, proposed) })
+				synctest.Test(t, func(t *testing.T) { abandonWait(t, over, proposed) })
 			})
 		}
 	}
 }
 
-func leaveAWait(t *testing.T, over func(testing.TB, http.Handler) *remote.Store, proposed leasehold.ID) {
-	api := &recorder{Handler: served(t)}
+func abandonWait(t *testing.T, over func(testing.TB, http.Handler) *remote.Store, proposed leasehold.ID) {
+	api := &requestLog{Handler: served(t)}
 	s := over(t, api)
 	held, err := s.Acquire(t.Context(), request())
 	if err != nil {
@@ -100,14 +100,14 @@ func leaveAWait(t *testing.T, over func(testing.TB, http.Handler) *remote.Store,
 	}
 }
 
-// A wait that lost its connection and has no id of the caller's is given up, and
+// A wait that lost its connection, with an id of the client's, is abandoned, and
 // what it may have been granted is released.
 func TestLostWaitIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := served(t)
 		var once sync.Once
 		s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			api.ServeHTTP(&deaf{ResponseWriter: w, broken: func() { once.Do(func() { sever(w) }) }}, r)
+			api.ServeHTTP(&brokenWriter{ResponseWriter: w, broken: func() { once.Do(func() { sever(w) }) }}, r)
 		}))
 		_, err := s.Wait(t.Context(), request())
 		typed(t, "Wait", err, leasehold.ReasonUnknown)
@@ -119,21 +119,21 @@ func TestLostWaitIsReleased(t *testing.T) {
 	})
 }
 
-// deaf breaks the connection instead of the first answer.
-type deaf struct {
+// brokenWriter breaks the connection instead of writing the first answer.
+type brokenWriter struct {
 	http.ResponseWriter
 	broken func()
 }
 
-func (d *deaf) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+func (d *brokenWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
-func (d *deaf) Write(p []byte) (int, error) {
+func (d *brokenWriter) Write(p []byte) (int, error) {
 	d.broken()
 	return d.ResponseWriter.Write(p)
 }
 
-// A server that lets no more waiters in has to be left by closing.
-func TestLeavingAFullServer(t *testing.T) {
+// At a server that accepts no more waiters, closing the connection ends the wait.
+func TestAbandonedWaitAtAFullServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waiting atomic.Int32
 		s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -141,7 +141,7 @@ func TestLeavingAFullServer(t *testing.T) {
 				refuse(w, &leasehold.Error{Reason: leasehold.ReasonNotFound})
 				return
 			}
-			in := asked(t, r)
+			in := decodeAcquire(t, r)
 			switch {
 			case waiting.Add(1) > 1:
 				refuse(w, &leasehold.Error{Reason: leasehold.ReasonRateLimited, RetryAfter: time.Second})
@@ -165,14 +165,14 @@ func TestLeavingAFullServer(t *testing.T) {
 	})
 }
 
-// Callers that leave at random moments leave nothing behind, and what they are
-// told is true: what was not sent has not happened.
-func TestLeavingAtRandom(t *testing.T) {
+// Callers that leave at random moments leave no lease, and their errors are true:
+// what was not sent has not happened.
+func TestAbandonAtRandom(t *testing.T) {
 	both(t, func(t *testing.T, o func() *remote.Options) {
 		inside := inside(t)
 		server := httptest.NewServer(serving(t, inside))
 		t.Cleanup(server.Close)
-		leaveAtRandom(t, inside, open(t, server.URL, o()))
+		abandonAtRandom(t, inside, open(t, server.URL, o()))
 	})
 	t.Run("HTTP2", func(t *testing.T) {
 		t.Parallel()
@@ -181,11 +181,11 @@ func TestLeavingAtRandom(t *testing.T) {
 		server.EnableHTTP2 = true
 		server.StartTLS()
 		t.Cleanup(server.Close)
-		leaveAtRandom(t, inside, open(t, server.URL, &remote.Options{HTTPClient: server.Client()}))
+		abandonAtRandom(t, inside, open(t, server.URL, &remote.Options{HTTPClient: server.Client()}))
 	})
 }
 
-func leaveAtRandom(t *testing.T, inside leasehold.Store, s *remote.Store) {
+func abandonAtRandom(t *testing.T, inside leasehold.Store, s *remote.Store) {
 	var running sync.WaitGroup
 	var told [16]map[leasehold.Reason][]string // holders
 	for worker := range told {
@@ -194,7 +194,7 @@ func leaveAtRandom(t *testing.T, inside leasehold.Store, s *remote.Store) {
 			random := rand.New(rand.NewPCG(uint64(worker), 1))
 			for i := range 100 {
 				holder := fmt.Sprint(worker, "-", i)
-				g, err := leaving(t.Context(), s, random, holder)
+				g, err := acquireBriefly(t.Context(), s, random, holder)
 				reason := leasehold.ReasonOf(err)
 				told[worker][reason] = append(told[worker][reason], holder)
 				if err != nil {
@@ -240,8 +240,8 @@ func locked(t *testing.T, s leasehold.Store) int {
 	return len(page.Leases)
 }
 
-// Close waits until what was left behind is given back.
-func TestCloseGivesBack(t *testing.T) {
+// Close waits until unclaimed leases are released.
+func TestCloseReleasesUnclaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, gate := blocked(t)
 		s := overPipes(t, d)
@@ -257,8 +257,8 @@ func TestCloseGivesBack(t *testing.T) {
 	})
 }
 
-// leaving acquires or waits without an id, for a while that is mostly too short.
-func leaving(ctx context.Context, s *remote.Store, random *rand.Rand, holder string) (leasehold.Grant, error) {
+// acquireBriefly acquires or waits without an id, for a while that is mostly too short.
+func acquireBriefly(ctx context.Context, s *remote.Store, random *rand.Rand, holder string) (leasehold.Grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(random.IntN(1500))*time.Microsecond)
 	defer cancel()
 	r := leasehold.AcquireRequest{Resource: fmt.Sprint("r", random.IntN(8)), Holder: holder, TTL: leasehold.Infinite}

@@ -30,14 +30,14 @@ func TestWithdrawnIsNotSent(t *testing.T) {
 			}
 			for _, used := range []bool{false, true} {
 				if used {
-					_, err := s.transport.exchange(t.Context(), &request{method: "POST", body: []byte("{}")})
+					_, err := s.transport.exchange(t.Context(), &call{method: "POST", effect: writes, json: []byte("{}")})
 					if err != nil || arrived.Swap(0) != 1 {
 						t.Fatalf("exchange = %v, want success", err)
 					}
 				}
-				q := &request{method: "POST", body: []byte("{}")}
-				q.withdraw()
-				_, err := s.transport.exchange(t.Context(), q)
+				c := &call{method: "POST", effect: writes, json: []byte("{}")}
+				c.withdraw()
+				_, err := s.transport.exchange(t.Context(), c)
 				if !errors.As(err, new(*notSent)) || arrived.Load() != 0 {
 					t.Errorf("connection used: %v: exchange = %v and %d arrived, want notSent", used, err, arrived.Load())
 				}
