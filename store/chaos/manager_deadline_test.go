@@ -11,11 +11,11 @@ import (
 	"github.com/leasehold/leasehold/store/chaos"
 )
 
-// deaf is a store whose renewals ignore the caller's context: their answers
+// ignoresContext is a store whose renewals ignore the caller's context: their answers
 // come, however late.
-type deaf struct{ *chaos.Store }
+type ignoresContext struct{ *chaos.Store }
 
-func (d deaf) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.Lease, error) {
+func (d ignoresContext) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.Lease, error) {
 	return d.Store.Renew(context.WithoutCancel(ctx), r)
 }
 
@@ -29,7 +29,7 @@ func TestLateRenewals(t *testing.T) {
 		t.Run(late.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, inner := faulty(t, chaos.Only(chaos.Between(1, 1, chaos.LateAnswer(late)), chaos.OpRenew))
-				m, log := manage(t, deaf{s}, leasehold.Options{})
+				m, log := manage(t, ignoresContext{s}, leasehold.Options{})
 				h := hold(t, m, "r")
 				start, end, next := time.Now(), endOf(h), rival(t, inner, "r")
 				time.Sleep(20 * ttl)
@@ -53,7 +53,7 @@ func TestLateRenewals(t *testing.T) {
 // A renewal that is slow to reach the store, or whose answer is slow, counts
 // from when it was sent: whatever the delays, the context ends before the store
 // gives the resource away.
-func TestValidityCountsFromBeforeTheRequest(t *testing.T) {
+func TestDeadlineCountsFromBeforeTheRequest(t *testing.T) {
 	const after = 5 // renewals, then silence
 	for _, before := range []time.Duration{0, 100 * time.Millisecond, 2 * time.Second, 5 * time.Second} {
 		for _, back := range []time.Duration{0, 100 * time.Millisecond, 2 * time.Second, 5 * time.Second} {
@@ -65,7 +65,7 @@ func TestValidityCountsFromBeforeTheRequest(t *testing.T) {
 						}
 						return chaos.Fault{Before: before, After: back}
 					})
-					m, log := manage(t, deaf{s}, leasehold.Options{})
+					m, log := manage(t, ignoresContext{s}, leasehold.Options{})
 					h := hold(t, m, "r")
 					end, next := endOf(h), rival(t, inner, "r")
 					time.Sleep(10 * ttl)
@@ -75,7 +75,7 @@ func TestValidityCountsFromBeforeTheRequest(t *testing.T) {
 					if !ok || !lost.Before(granted) {
 						t.Errorf("the context ended at %v, the rival got the resource at %v, want it later", lost, granted)
 					}
-					renewed := told[leasehold.Renewed](log, "r")
+					renewed := eventsOf[leasehold.Renewed](log, "r")
 					last := renewed[len(renewed)-1]
 					if sent := last.Time.Add(-last.Took); !lost.Equal(sent.Add(line)) {
 						t.Errorf("the context ended %v after the last success was sent, want %v", lost.Sub(sent), line)
