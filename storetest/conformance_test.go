@@ -20,3 +20,12 @@ func TestMemory(t *testing.T) {
 }
 
 func BenchmarkMemory(b *testing.B) { storetest.Bench(b, openMemory) }
+
+// TestNaiveInRealTime runs the suite as stores in other processes must: with
+// real waiting, all checks together, and clocks that nobody can turn.
+func TestNaiveInRealTime(t *testing.T) {
+	t.Parallel()
+	h := naiveHarness(none)
+	h.Bubble, h.Parallel = false, true
+	storetest.Run(t, h)
+}

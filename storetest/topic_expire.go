@@ -98,3 +98,94 @@ func expiryRecorded(e *env) {
 		e.Errorf("record of the expiry = %+v", r)
 	}
 }
+
+var cleanupChecks = []check{
+	{name: "NothingToDo", run: cleanupNothing, needs: []Capability{Cleanup}},
+	{name: "LeavesTheLivingAlone", run: cleanupLeavesLiving, needs: []Capability{Cleanup}},
+	{name: "NothingDependsOnIt", run: cleanupNotNeeded},
+	{name: "ForgetsAfterAnHour", run: cleanupForgets, needs: []Capability{Cleanup, Memory}, simulated: true},
+	{name: "TokensGrowAfterForgetting", run: cleanupTokens, needs: []Capability{Cleanup}, simulated: true},
+}
+
+func (e *env) cleanup() leasehold.Cleaned {
+	e.Helper()
+	cleaned, err := power[leasehold.Cleaner](e).Cleanup(e.Context())
+	if err != nil {
+		e.Fatalf("Cleanup = %v, want success", err)
+	}
+	return cleaned
+}
+
+func cleanupNothing(e *env) {
+	if cleaned := e.cleanup(); cleaned != (leasehold.Cleaned{}) {
+		e.Errorf("Cleanup of an empty store = %+v", cleaned)
+	}
+	g := e.acquire("r", "h")
+	e.release(g.Lease)
+	if cleaned := e.cleanup(); cleaned != (leasehold.Cleaned{}) {
+		e.Errorf("Cleanup with nothing due = %+v", cleaned)
+	}
+	e.ended(g.Lease, leasehold.StateReleased)
+}
+
+func cleanupLeavesLiving(e *env) {
+	g := e.acquire("r", "h")
+	e.grant(e.brief("short", "h"))
+	e.outlive(e.short)
+	e.cleanup()
+	e.held(g.Lease)
+	e.renew(g.Lease)
+	e.free("short")
+}
+
+func cleanupNotNeeded(e *env) {
+	var last uint64
+	for range 2 {
+		g := e.grant(e.brief("r", "h"))
+		if g.Token <= last {
+			e.Errorf("token %d after %d", g.Token, last)
+		}
+		last = g.Token
+		e.outlive(e.short)
+		e.free("r")
+	}
+}
+
+func cleanupForgets(e *env) {
+	e.release(e.acquire("a", "h").Lease)
+	e.release(e.acquire("b", "h").Lease)
+	live := e.grant(e.lasting("live", "h"))
+	e.setIfAny(leasehold.SettingCleanupInterval, 86_400) // so that the sweep does not forget them first
+	e.pass(time.Hour + time.Second)
+	if cleaned := e.cleanup(); e.h.can(Settings) && cleaned.Forgotten != 2 {
+		e.Errorf("Cleanup after an hour = %+v, want 2 forgotten", cleaned)
+	}
+	for _, n := range []string{"a", "b"} {
+		if s := e.status(n); s.Lease != nil {
+			e.Errorf("Status(%q) = %s, want available", n, tell(s))
+		}
+	}
+	e.held(live.Lease)
+}
+
+// setIfAny changes a setting where there are settings.
+func (e *env) setIfAny(key string, value any) {
+	e.Helper()
+	if e.h.can(Settings) {
+		e.set(key, value)
+	}
+}
+
+func cleanupTokens(e *env) {
+	var last uint64
+	for range 3 {
+		g := e.acquire("r", "h")
+		if g.Token <= last {
+			e.Errorf("token %d after the row was forgotten, want above %d", g.Token, last)
+		}
+		last = g.Token
+		e.release(g.Lease)
+		e.pass(2 * time.Hour)
+		e.cleanup()
+	}
+}
