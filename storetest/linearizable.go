@@ -14,8 +14,8 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// patience is how long the checker may think about one resource.
-const patience = time.Minute
+// checkFor is how long the check of one resource may take.
+const checkFor = time.Minute
 
 // CheckHistory expects a recorded history to be linearizable: some order of
 // the calls, in which each takes effect at one moment between its begin and
@@ -32,7 +32,7 @@ func CheckHistory(t testing.TB, rec *Recording) {
 	}
 }
 
-// Check is CheckHistory for those who want to see it fail.
+// Check is CheckHistory for tests that expect a failure.
 func (r *Recording) Check() error {
 	byResource := map[string][]porcupine.Operation{}
 	for _, c := range r.calls {
@@ -52,18 +52,18 @@ func (r *Recording) Check() error {
 }
 
 func checkCalls(resource string, calls []porcupine.Operation) error {
-	verdict, info := porcupine.CheckOperationsVerbose(model.ToModel(), calls, patience)
+	verdict, info := porcupine.CheckOperationsVerbose(model.ToModel(), calls, checkFor)
 	switch verdict {
 	case porcupine.Ok:
 		return nil
 	case porcupine.Unknown:
-		return fmt.Errorf("the history of %q, %d calls, is too tangled to decide in %v; record a shorter one", resource, len(calls), patience)
+		return fmt.Errorf("the history of %q, %d calls, is too tangled to decide in %v; record a shorter one", resource, len(calls), checkFor)
 	}
-	return fmt.Errorf("the history of %q, %d calls, is not linearizable\n%s", resource, len(calls), explain(calls, info))
+	return fmt.Errorf("the history of %q, %d calls, is not linearizable\n%s", resource, len(calls), whereStuck(calls, info))
 }
 
-// explain shows where the longest attempt to order the calls got stuck.
-func explain(calls []porcupine.Operation, info porcupine.LinearizationInfo) string {
+// whereStuck shows where the longest attempt to order the calls got stuck.
+func whereStuck(calls []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	var longest []porcupine.Operation
 	for _, attempts := range info.PartialLinearizationsOperations() {
 		for _, attempt := range attempts {
@@ -97,7 +97,7 @@ func writeCalls(b *strings.Builder, calls []porcupine.Operation) {
 	}
 }
 
-// String shows a hash of the id, which tells two apart and gives none away.
+// String shows a hash of the id instead of the secret.
 func (c call) String() string {
 	end := fmt.Sprint(c.end)
 	if c.end == math.MaxInt64 {
@@ -108,12 +108,11 @@ func (c call) String() string {
 }
 
 // register is the model of one resource: who holds it, by which id and token.
-// It knows no time. A lease that may end by itself is mortal, and then the
-// model allows for both.
+// It knows no time. Where a lease may expire, the model allows for both.
 type register struct {
 	locked bool
-	mortal bool
-	id     leasehold.ID // zero: made by the store for a caller that never got it
+	mayEnd bool
+	id     leasehold.ID // zero: made by the store, and the answer was lost
 	holder string
 	token  uint64 // zero: granted, but the answer was lost
 	last   uint64 // the highest token known to have been given
@@ -124,7 +123,7 @@ type register struct {
 // its answer; none if no such answer is possible.
 func (s register) step(c call) []register {
 	next := s.answer(c)
-	if s.locked && s.mortal {
+	if s.locked && s.mayEnd {
 		next = append(next, s.ended().answer(c)...)
 	}
 	return next
@@ -165,12 +164,12 @@ func (s register) acquire(c call) []register {
 	return nil
 }
 
-// grant starts a lease. One whose id nobody knows may be given back by the
-// store at any time: it is mortal.
+// grant starts a lease. The store may release one whose id nobody knows at any
+// time.
 func (s register) grant(c call, id leasehold.ID, token uint64) register {
 	return register{
 		locked: true, id: id, holder: c.holder, token: token,
-		mortal: c.mortal || token == 0 && !c.proposed,
+		mayEnd: c.mayEnd || token == 0 && !c.proposed,
 		last:   max(s.last, token), unsure: token == 0 || s.unsure && token == 0,
 	}
 }
@@ -201,7 +200,7 @@ func (s register) use(c call, live bool, effect func(register) register) []regis
 func (s register) transfer(c call) []register {
 	live := s.locked && s.id == c.id
 	to := c
-	to.mortal = s.mortal
+	to.mayEnd = s.mayEnd
 	to.proposed = true
 	switch {
 	case c.result == done && live && c.token > s.last:

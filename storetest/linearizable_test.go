@@ -57,8 +57,7 @@ func revivesExpired(t *testing.T) {
 	}
 }
 
-// faulty loses answers: the call happened, or did not, and the caller is told
-// as much as the error says.
+// faulty loses answers: the call happened or did not, as far as the error says.
 type faulty struct {
 	leasehold.Store
 	mu     sync.Mutex
@@ -71,18 +70,18 @@ func (f *faulty) roll(n int) int {
 	return f.random.IntN(n)
 }
 
-func fault[T any](f *faulty, do func() (T, error)) (T, error) {
+func fault[T any](f *faulty, call func() (T, error)) (T, error) {
 	var zero T
 	switch f.roll(10) {
 	case 0: // lost on the way
 		return zero, &leasehold.Error{Reason: leasehold.ReasonUnknown}
 	case 1: // lost on the way back
-		_, _ = do()
+		_, _ = call()
 		return zero, &leasehold.Error{Reason: leasehold.ReasonUnknown}
 	case 2: // refused
 		return zero, &leasehold.Error{Reason: leasehold.ReasonUnavailable}
 	}
-	return do()
+	return call()
 }
 
 func (f *faulty) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
@@ -121,40 +120,40 @@ func TestLostAnswersAreNotErrors(t *testing.T) {
 	}
 }
 
-// liar carries everything out and says of one kind of call that it did not.
-type liar struct {
+// denies carries everything out and says of one kind of call that it did not.
+type denies struct {
 	*naive
 	about string
 }
 
-func (l liar) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	g, err := l.naive.Acquire(ctx, r)
-	if l.about == "acquire" {
+func (d denies) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	g, err := d.naive.Acquire(ctx, r)
+	if d.about == "acquire" {
 		return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonUnavailable}
 	}
 	return g, err
 }
 
-func (l liar) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
-	ended, err := l.naive.Release(ctx, r)
-	if l.about == "release" {
+func (d denies) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
+	ended, err := d.naive.Release(ctx, r)
+	if d.about == "release" {
 		return leasehold.Lease{}, &leasehold.Error{Reason: leasehold.ReasonUnavailable}
 	}
 	return ended, err
 }
 
-// TestLiesAreCaught: ErrUnavailable says that nothing happened.
-func TestLiesAreCaught(t *testing.T) {
+// TestDeniedCallsAreCaught: ErrUnavailable says that nothing happened.
+func TestDeniedCallsAreCaught(t *testing.T) {
 	ctx := t.Context()
 	for about, want := range map[string]bool{"nothing": true, "acquire": false, "release": false} {
-		rec := storetest.Record(liar{newNaive(none), about})
+		rec := storetest.Record(denies{newNaive(none), about})
 		id := leasehold.NewID()
 		_, _ = rec.Acquire(ctx, leasehold.AcquireRequest{Resource: "r", Holder: "h", ID: id, TTL: time.Hour})
 		_, _ = rec.Status(ctx, "r")
 		_, _ = rec.Release(ctx, leasehold.ReleaseRequest{ID: id, Resource: "r"})
 		_, _ = rec.Status(ctx, "r")
 		if err := rec.Recording().Check(); (err == nil) != want {
-			t.Errorf("a store that lies about %s: Check = %v, want success %v", about, err, want)
+			t.Errorf("a store that denies %s: Check = %v, want success %v", about, err, want)
 		}
 	}
 }

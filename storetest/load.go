@@ -13,11 +13,11 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// LoadOptions say how hard to hit. Nil and zero values are the defaults.
+// LoadOptions are the size of a load. Nil and zero values are the defaults.
 type LoadOptions struct {
 	Workers   int           // at the same time; zero: 8
 	Calls     int           // of each worker; zero: 60
-	Resources int           // to fight for; zero: 3
+	Resources int           // to contend for; zero: 3
 	TTL       time.Duration // of the leases; zero: 10 minutes. Below a minute, leases may end during the test, and the checker allows for it
 	Seed      uint64        // of the choices; the same seed makes the same choices
 	Waiting   bool          // some acquires wait, where the store can
@@ -50,10 +50,10 @@ func or[T comparable](value, fallback T) T {
 	return value
 }
 
-// Hammer loads a store with random calls from many goroutines and returns what
-// they were told, for CheckHistory. It minds no error: ErrUnavailable and
-// ErrUnknown are part of the history, and the worker asks again with the same
-// id as a good client would. If the store is a *Recorder, its history goes on.
+// Hammer loads a store with random calls from many goroutines and returns the
+// recording, for CheckHistory. No error fails the test: ErrUnavailable and
+// ErrUnknown are part of the recording, and the worker repeats the call with the
+// same id, as a good client does. A *Recorder goes on with its recording.
 func Hammer(t testing.TB, store leasehold.Store, o *LoadOptions) *Recording {
 	t.Helper()
 	load := o.orDefaults(t)
@@ -67,7 +67,7 @@ func Hammer(t testing.TB, store leasehold.Store, o *LoadOptions) *Recording {
 		all.Go(w.run)
 	}
 	all.Wait()
-	for i := range load.Resources { // pin down how it ended
+	for i := range load.Resources { // the final state
 		_, _ = rec.Status(load.Context, resourceName(i))
 	}
 	return rec.Recording()
@@ -83,7 +83,7 @@ type worker struct {
 	name   string
 	random *rand.Rand
 
-	lease leasehold.Lease // held, or asked for in doubt
+	lease leasehold.Lease // held, or requested and in doubt
 	maybe bool            // the answer to the acquire was lost
 	past  leasehold.Lease
 }
@@ -98,20 +98,20 @@ func (w *worker) run() {
 }
 
 func (w *worker) call() {
-	switch dice := w.random.IntN(100); {
-	case dice < 15:
+	switch roll := w.random.IntN(100); {
+	case roll < 15:
 		_, _ = w.store.Status(w.load.Context, w.anywhere())
-	case dice < 20:
+	case roll < 20:
 		_, _ = w.store.Break(w.load.Context, leasehold.BreakRequest{Resource: w.anywhere()})
-	case dice < 28 && !w.past.ID.IsZero():
+	case roll < 28 && !w.past.ID.IsZero():
 		w.misuse()
 	case w.lease.ID.IsZero() || w.maybe:
 		w.acquire()
-	case dice < 50:
+	case roll < 50:
 		w.renew()
-	case dice < 60:
+	case roll < 60:
 		w.acquire() // once more
-	case dice < 66:
+	case roll < 66:
 		w.transfer()
 	default:
 		w.release()
@@ -120,17 +120,17 @@ func (w *worker) call() {
 
 func (w *worker) anywhere() string { return resourceName(w.random.IntN(w.load.Resources)) }
 
-// acquire asks for a lease, or once more for the one held or in doubt.
+// acquire acquires a lease, or once more the one held or in doubt.
 func (w *worker) acquire() {
 	if w.lease.ID.IsZero() {
 		w.lease = leasehold.Lease{Resource: w.anywhere(), Holder: w.name, ID: leasehold.NewID()}
 	}
 	r := leasehold.AcquireRequest{Resource: w.lease.Resource, Holder: w.lease.Holder, ID: w.lease.ID, TTL: w.load.TTL}
-	ask := w.store.Acquire
+	call := w.store.Acquire
 	if w.load.Waiting && w.random.IntN(3) == 0 {
-		ask, r.Timeout = w.store.Wait, time.Duration(1+w.random.IntN(20))*time.Millisecond
+		call, r.Timeout = w.store.Wait, time.Duration(1+w.random.IntN(20))*time.Millisecond
 	}
-	g, err := ask(w.load.Context, r)
+	g, err := call(w.load.Context, r)
 	if err == nil {
 		w.lease, w.maybe = g.Lease, false
 		return
@@ -191,7 +191,7 @@ func (w *worker) transfer() {
 	}
 }
 
-// misuse shows the id of a lease that has ended.
+// misuse uses the id of a lease that has ended.
 func (w *worker) misuse() {
 	if w.random.IntN(2) == 0 {
 		_, _ = w.store.Renew(w.load.Context, leasehold.RenewRequest{ID: w.past.ID, Resource: w.past.Resource})

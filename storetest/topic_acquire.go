@@ -26,7 +26,7 @@ var acquireChecks = []check{
 func grantsFree(e *env) {
 	e.free("r")
 	if s := e.status("r"); s.Lease != nil || len(s.Waiters) != 0 {
-		e.Errorf("Status of a resource never leased = %s with %d waiters, want nothing", tell(s), len(s.Waiters))
+		e.Errorf("Status of a resource never leased = %s with %d waiters, want nothing", describeStatus(s), len(s.Waiters))
 	}
 	g := e.acquire("r", "h")
 	if g.Idempotent || g.Waited != 0 || g.Renewals != 0 || g.MaxRenewals != leasehold.Unlimited || len(g.Metadata) != 0 {
@@ -103,7 +103,7 @@ func endedHasNoMetadata(e *env) {
 			e.outlive(e.short)
 		}
 		if s := e.status(resource); s.Lease == nil || len(s.Lease.Metadata) != 0 {
-			e.Errorf("Status of a lease that is %s = %s, metadata %v; want it without", resource, tell(s), s.Lease)
+			e.Errorf("Status of a lease that is %s = %s, metadata %v; want it without", resource, describeStatus(s), s.Lease)
 		}
 		if e.h.can(MetadataFilter) {
 			e.lists(leasehold.ListRequest{Metadata: r.Metadata, States: []leasehold.State{

@@ -26,8 +26,8 @@ var concurrencyChecks = []check{
 	{name: "IsLinearizable", run: isLinearizable, unbubbled: true},
 }
 
-// crowd runs n calls at the same time.
-func crowd(n int, call func(i int)) {
+// concurrently runs n calls at the same time.
+func concurrently(n int, call func(i int)) {
 	var all sync.WaitGroup
 	gate := make(chan struct{})
 	for i := range n {
@@ -40,12 +40,12 @@ func crowd(n int, call func(i int)) {
 	all.Wait()
 }
 
-// contest lets n callers acquire at the same time and expects one winner.
-func (e *env) contest(resource string, n int) leasehold.Lease {
+// contend has n callers acquire at the same time and expects one grant.
+func (e *env) contend(resource string, n int) leasehold.Lease {
 	e.Helper()
 	grants := make([]leasehold.Grant, n)
 	errs := make([]error, n)
-	crowd(n, func(i int) {
+	concurrently(n, func(i int) {
 		grants[i], errs[i] = e.store.Acquire(e.Context(), e.request(resource, fmt.Sprint("h", i)))
 	})
 	var winners []leasehold.Lease
@@ -71,7 +71,7 @@ func (e *env) contest(resource string, n int) leasehold.Lease {
 
 func oneOfManyWins(e *env) {
 	for i := range 3 {
-		winner := e.contest("r", 200)
+		winner := e.contend("r", 200)
 		e.held(winner)
 		if i < 2 {
 			e.release(winner)
@@ -82,14 +82,14 @@ func oneOfManyWins(e *env) {
 func oneOfManyWinsExpired(e *env) {
 	e.grant(leasehold.AcquireRequest{Resource: "r", Holder: "h", TTL: e.h.MinTTL})
 	e.outlive(e.h.MinTTL)
-	e.held(e.contest("r", 100))
+	e.held(e.contend("r", 100))
 }
 
 func oneOfManyReleases(e *env) {
 	g := e.acquire("r", "h")
 	var released atomic.Int32
 	errs := make([]error, 50)
-	crowd(50, func(i int) {
+	concurrently(50, func(i int) {
 		if errs[i] = e.releaseErr(g.Lease); errs[i] == nil {
 			released.Add(1)
 		}
@@ -104,12 +104,12 @@ func oneOfManyReleases(e *env) {
 	}
 }
 
-// sameIDFromMany is a client that repeats itself in a panic.
+// sameIDFromMany is a client that repeats its request many times at once.
 func sameIDFromMany(e *env) {
 	r := withID(e.request("r", "h"), e.id())
 	const n = 50
 	grants, errs := make([]leasehold.Grant, n), make([]error, n)
-	crowd(n, func(i int) { grants[i], errs[i] = e.store.Acquire(e.Context(), r) })
+	concurrently(n, func(i int) { grants[i], errs[i] = e.store.Acquire(e.Context(), r) })
 	first := 0
 	for i := range n {
 		if errs[i] != nil {
@@ -133,7 +133,7 @@ func sameIDFromMany(e *env) {
 func waitersNeverOverlap(e *env) {
 	var inside atomic.Int32
 	var last atomic.Uint64
-	crowd(50, func(i int) {
+	concurrently(50, func(i int) {
 		r := e.request("r", fmt.Sprint("w", i))
 		r.Timeout = 10 * time.Second // never needed
 		r.Priority = i % 3
@@ -156,11 +156,11 @@ func waitersNeverOverlap(e *env) {
 	e.free("r")
 }
 
-// waitersComeAndGo has waiters that lose patience at any moment, also in that
-// of the grant. In the end nothing is left of any of them.
+// waitersComeAndGo has waiters that leave at any moment, also at that of the
+// grant. In the end nothing is left of them.
 func waitersComeAndGo(e *env) {
 	var inside atomic.Int32
-	crowd(16, func(i int) {
+	concurrently(16, func(i int) {
 		random := rand.New(rand.NewPCG(11, uint64(i)))
 		for range 20 {
 			ctx, cancel := context.WithTimeout(e.Context(), time.Duration(random.IntN(3000))*time.Microsecond)
@@ -187,7 +187,7 @@ func waitersComeAndGo(e *env) {
 }
 
 func manyResources(e *env) {
-	crowd(20, func(i int) {
+	concurrently(20, func(i int) {
 		random := rand.New(rand.NewPCG(7, uint64(i)))
 		for range 25 {
 			resource := fmt.Sprint("r", random.IntN(5))
@@ -200,7 +200,7 @@ func manyResources(e *env) {
 				return
 			}
 			if s, err := e.store.Status(e.Context(), resource); err != nil || !s.Check(g.Token) {
-				e.Errorf("Status(%q) = %s, %v; want token %d, which holds it", resource, tell(s), err, g.Token)
+				e.Errorf("Status(%q) = %s, %v; want token %d, which holds it", resource, describeStatus(s), err, g.Token)
 			}
 			if err := e.releaseErr(g.Lease); err != nil {
 				e.Errorf("Release(%q) = %v, want success", resource, err)
@@ -216,7 +216,7 @@ func manyResources(e *env) {
 func renewAgainstBreak(e *env) {
 	for range 20 {
 		g := e.acquire("r", "h")
-		crowd(4, func(i int) {
+		concurrently(4, func(i int) {
 			if i == 0 {
 				_, _ = e.breakNow("r", "")
 			} else {
@@ -234,7 +234,7 @@ func forceIsOneStep(e *env) {
 	for i := range leases {
 		e.acquire(fmt.Sprint("bad", i), "bad")
 	}
-	crowd(9, func(i int) {
+	concurrently(9, func(i int) {
 		if i == 0 {
 			n, err := power[leasehold.HolderReleaser](e).ReleaseHolder(e.Context(), "bad", "")
 			if err != nil || n != leases {

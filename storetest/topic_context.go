@@ -14,14 +14,14 @@ var contextChecks = []check{
 	{name: "AlreadyCancelledRenew", run: cancelledRenew},
 	{name: "AlreadyCancelledRelease", run: cancelledRelease},
 	{name: "CancelledWaitLeavesNoLease", run: cancelledWaitLeavesNothing, needs: []Capability{Waiting}},
-	{name: "GrantNobodyReceivedIsGivenBack", run: unreceivedGrant, needs: []Capability{Waiting}},
-	{name: "GrantNobodyReceivedIsKeptForItsID", run: unreceivedGrantWithID, needs: []Capability{Waiting, UniqueIDs, Memory}},
+	{name: "UnreceivedGrantIsReleased", run: unreceivedGrant, needs: []Capability{Waiting}},
+	{name: "UnreceivedGrantIsKeptForItsID", run: unreceivedGrantWithID, needs: []Capability{Waiting, UniqueIDs, Memory}},
 	{name: "AGrantOutlivesItsContext", run: grantOutlivesContext},
 }
 
-// gaveUp expects the error of a call whose context had ended: typed, and
-// wrapping the cause.
-func (e *env) gaveUp(call string, err error) {
+// contextEnded expects the error of a call whose context had ended. It wraps the
+// cause.
+func (e *env) contextEnded(call string, err error) {
 	e.Helper()
 	if !errors.Is(err, context.Canceled) {
 		e.Fatalf("%s with a cancelled context = %v, want it to wrap context.Canceled", call, err)
@@ -31,7 +31,7 @@ func (e *env) gaveUp(call string, err error) {
 
 func cancelledAcquire(e *env) {
 	_, err := e.store.Acquire(e.cancelled(), e.request("r", "h"))
-	e.gaveUp("Acquire", err)
+	e.contextEnded("Acquire", err)
 	e.eventually("nobody holds it", func() bool { return !e.status("r").Locked() })
 	g := e.acquire("r", "h")
 	_, err = e.store.Acquire(e.cancelled(), e.request("r", "other"))
@@ -44,11 +44,11 @@ func cancelledAcquire(e *env) {
 func cancelledWait(e *env) {
 	start := time.Now()
 	_, err := power[leasehold.Waiter](e).Wait(e.cancelled(), e.request("r", "h"))
-	e.gaveUp("Wait", err)
+	e.contextEnded("Wait", err)
 	e.eventually("nobody holds it", func() bool { return !e.status("r").Locked() })
 	e.acquire("r", "h")
 	_, err = power[leasehold.Waiter](e).Wait(e.cancelled(), e.request("r", "w"))
-	e.gaveUp("Wait", err)
+	e.contextEnded("Wait", err)
 	if took := time.Since(start); took > 2*e.moments() {
 		e.Errorf("Wait with a cancelled context took %v", took)
 	}
@@ -63,7 +63,7 @@ func cancelledRenew(e *env) {
 	case err == nil && renewals != 1:
 		e.Errorf("Renew = success with %d renewals", renewals)
 	case err != nil:
-		e.gaveUp("Renew", err)
+		e.contextEnded("Renew", err)
 		if !errors.Is(err, leasehold.ErrUnknown) && renewals != 0 {
 			e.Errorf("Renew = %v, but the lease was renewed", err)
 		}
@@ -78,7 +78,7 @@ func cancelledRelease(e *env) {
 	case err == nil && locked:
 		e.Error("Release = success, but the lease is there")
 	case err != nil:
-		e.gaveUp("Release", err)
+		e.contextEnded("Release", err)
 		if !errors.Is(err, leasehold.ErrUnknown) && !locked {
 			e.Errorf("Release = %v, but the lease is gone", err)
 		}
@@ -88,16 +88,15 @@ func cancelledRelease(e *env) {
 func cancelledWaitLeavesNothing(e *env) {
 	g := e.acquire("r", "h")
 	for range 5 {
-		e.wait(e.request("r", "w")).leave()
+		e.wait(e.request("r", "w")).abandon()
 	}
 	e.release(g.Lease)
-	e.settle()
+	e.waitIdle()
 	e.free("r")
 }
 
 // race cancels a wait and releases what it waits for in the same moment: one
-// just before the other, or both at once. Either may win; the check looks at
-// what is left.
+// just before the other, or both at once. Either may win.
 func (e *env) race(r leasehold.AcquireRequest, turn int) *waiter {
 	e.Helper()
 	g := e.acquire(r.Resource, "h")
@@ -115,7 +114,7 @@ func (e *env) race(r leasehold.AcquireRequest, turn int) *waiter {
 		w.cancel(nil)
 		release()
 	default:
-		crowd(2, func(i int) {
+		concurrently(2, func(i int) {
 			if i == 0 {
 				release()
 			} else {
@@ -136,7 +135,7 @@ func unreceivedGrant(e *env) {
 			received++
 			continue
 		}
-		e.eventually("the grant is given back", func() bool { return !e.status("r").Locked() })
+		e.eventually("the grant is released", func() bool { return !e.status("r").Locked() })
 	}
 	if !e.h.can(History) {
 		return
@@ -150,8 +149,8 @@ func unreceivedGrant(e *env) {
 	}
 }
 
-// unreceivedGrantWithID asks again with the same id, as a client does that
-// lost the answer, and must get the lease: the old grant or a new one.
+// unreceivedGrantWithID repeats the request with the same id, as a client does
+// that lost the answer, and must get the lease: the old grant or a new one.
 func unreceivedGrantWithID(e *env) {
 	for i := range 120 {
 		r := withID(e.request("r", "w"), e.id())
@@ -173,7 +172,7 @@ func grantOutlivesContext(e *env) {
 	e.learn(g.ID)
 	cancel()
 	e.pass(e.short / 4)
-	e.settle()
+	e.waitIdle()
 	e.held(g.Lease)
 	e.renew(g.Lease)
 }
@@ -184,8 +183,8 @@ var closeChecks = []check{
 	{name: "TwiceDoesNoHarm", run: closeTwice},
 }
 
-// shut closes the store, and with it the check's audit.
-func (e *env) shut() {
+// closeStore closes the store; then there is no audit.
+func (e *env) closeStore() {
 	e.Helper()
 	e.closed = true
 	if err := e.store.Close(); err != nil {
@@ -196,7 +195,7 @@ func (e *env) shut() {
 func callsAfterClose(e *env) {
 	ctx := e.Context()
 	g := e.acquire("r", "h")
-	e.shut()
+	e.closeStore()
 	_, acquire := e.store.Acquire(ctx, e.request("other", "h"))
 	_, renew := e.store.Renew(ctx, leasehold.RenewRequest{ID: g.ID, Resource: "r"})
 	_, release := e.store.Release(ctx, leasehold.ReleaseRequest{ID: g.ID, Resource: "r"})
@@ -210,7 +209,7 @@ func closeEndsWaiters(e *env) {
 	e.acquire("r", "h")
 	plain := e.wait(e.request("r", "plain"))
 	named := e.wait(withID(e.request("r", "named"), e.id()))
-	e.shut()
+	e.closeStore()
 	for _, w := range []*waiter{plain, named} {
 		if err := w.failed(); !errors.Is(err, leasehold.ErrUnavailable) {
 			e.Errorf("Wait while the store closes = %v, want ErrUnavailable", err)
@@ -219,6 +218,6 @@ func closeEndsWaiters(e *env) {
 }
 
 func closeTwice(e *env) {
-	e.shut()
+	e.closeStore()
 	_ = e.store.Close() // an error is fine, a panic is not
 }

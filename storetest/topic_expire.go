@@ -162,7 +162,7 @@ func cleanupForgets(e *env) {
 	}
 	for _, n := range []string{"a", "b"} {
 		if s := e.status(n); s.Lease != nil {
-			e.Errorf("Status(%q) = %s, want available", n, tell(s))
+			e.Errorf("Status(%q) = %s, want available", n, describeStatus(s))
 		}
 	}
 	e.held(live.Lease)

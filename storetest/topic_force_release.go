@@ -8,7 +8,7 @@ import (
 
 var forceChecks = []check{
 	{name: "EndsAllOfOneHolder", run: forceEndsAll, needs: []Capability{ForceRelease}},
-	{name: "NobodyHoldsNothing", run: forceNobody, needs: []Capability{ForceRelease}},
+	{name: "HolderOfNothing", run: forceNobody, needs: []Capability{ForceRelease}},
 	{name: "DoesNotCountTheEnded", run: forceCountsLive, needs: []Capability{ForceRelease}},
 	{name: "EndsBreaking", run: forceBreaking, needs: []Capability{ForceRelease, Breaking}},
 	{name: "NamesAreExact", run: forceExact, needs: []Capability{ForceRelease}},

@@ -9,7 +9,7 @@ import (
 )
 
 var historyChecks = []check{
-	{name: "EveryStepOfALife", run: historyOfALife, needs: []Capability{History}},
+	{name: "EveryStepOfALease", run: historyOfALease, needs: []Capability{History}},
 	{name: "AllKinds", run: historyOfAllKinds, needs: []Capability{ExpiryRecords, Breaking, Changing, Transfer, ForceRelease, Waiting}},
 	{name: "CommitOrderWithoutGaps", run: historyOrder, needs: []Capability{History}},
 	{name: "RefusalsLeaveNone", run: refusalsLeaveNone, needs: []Capability{History}},
@@ -40,7 +40,7 @@ func (e *env) kinds(resource string, want ...leasehold.Kind) []leasehold.Record 
 	return records
 }
 
-func historyOfALife(e *env) {
+func historyOfALease(e *env) {
 	g := e.acquire("r", "h")
 	e.renew(g.Lease)
 	e.renew(g.Lease)
@@ -318,7 +318,7 @@ func historyCursorUnderWrites(e *env) {
 
 func historyGarbage(e *env) {
 	e.acquire("r", "h")
-	for _, cursor := range garbage {
+	for _, cursor := range badCursors {
 		_, err := power[leasehold.Historian](e).History(e.Context(), leasehold.HistoryRequest{Cursor: cursor})
 		e.invalid(fmt.Sprintf("History with the cursor %.20q", cursor), err, "cursor")
 	}

@@ -93,7 +93,7 @@ func settingMaxRows(e *env) {
 	}
 	e.set(leasehold.SettingHistoryMaxRows, 5)
 	e.cleanup()
-	e.settle()
+	e.waitIdle()
 	records := ReadHistory(e.TB, e.store)
 	if len(records) == 0 || len(records) > 7 {
 		e.Fatalf("%d records after a cleanup, want 5 and the purge", len(records))
@@ -165,7 +165,7 @@ func autoExpireOff(e *env) {
 func settingInterval(e *env) {
 	e.set(leasehold.SettingCleanupInterval, 1000)
 	e.set(leasehold.SettingHistoryMaxRows, 3)
-	e.settle() // a new limit may be enforced at once
+	e.waitIdle() // a new limit may be enforced at once
 	for range 10 {
 		e.release(e.acquire("r", "h").Lease)
 	}

@@ -138,10 +138,10 @@ func idWaitingTwice(e *env) {
 	id := e.id()
 	wa := e.wait(withID(e.request("a", "w"), id))
 	wb := e.start(withID(e.request("b", "w"), id))
-	e.settle()
+	e.waitIdle()
 	e.release(a.Lease)
 	e.release(b.Lease)
-	e.settle()
+	e.waitIdle()
 	wa.answered()
 	wb.answered()
 	if n := e.live(id, "a", "b"); n != 1 {
@@ -159,7 +159,7 @@ func idTakenWhileWaiting(e *env) {
 		e.reason("Acquire with a waiter's id", err, leasehold.ReasonIDInUse)
 	}
 	e.release(g.Lease)
-	e.settle()
+	e.waitIdle()
 	w.answered()
 	if n := e.live(id, "r", "other"); n != 1 {
 		e.Errorf("an id that waited and was taken is live on %d resources, want 1", n)
@@ -285,7 +285,7 @@ func findForAnHour(e *env) {
 	e.cleanup()
 	e.notFound("a lease that ended more than an hour ago", g.ID)
 	if s := e.status("r"); s.Lease != nil {
-		e.Errorf("Status = %s more than an hour after the end, want available", tell(s))
+		e.Errorf("Status = %s more than an hour after the end, want available", describeStatus(s))
 	}
 	if next := e.acquire("r", "h"); next.Token <= g.Token {
 		e.Errorf("token %d after the row was forgotten, want above %d", next.Token, g.Token)

@@ -316,12 +316,12 @@ func cursorUnderChanges(e *env) {
 	}
 }
 
-// garbage is what nobody got from the page before.
-var garbage = []string{"x", "not a cursor", "!!!!", "\x00", "\xff\xfe", "e30=", "AAAA", "'; DROP TABLE leases; --", strings.Repeat("A", 10_000)}
+// badCursors is what nobody got from the page before.
+var badCursors = []string{"x", "not a cursor", "!!!!", "\x00", "\xff\xfe", "e30=", "AAAA", "'; DROP TABLE leases; --", strings.Repeat("A", 10_000)}
 
 func listGarbageCursor(e *env) {
 	e.acquire("r", "h")
-	for _, cursor := range garbage {
+	for _, cursor := range badCursors {
 		_, err := power[leasehold.Lister](e).List(e.Context(), leasehold.ListRequest{Cursor: cursor})
 		e.invalid(fmt.Sprintf("List with the cursor %.20q", cursor), err, "cursor")
 	}

@@ -30,7 +30,7 @@ var mistakeChecks = []check{
 
 func checkThenInsert(e *env) {
 	for i := range 30 {
-		e.held(e.contest(fmt.Sprint("r", i), 16))
+		e.held(e.contend(fmt.Sprint("r", i), 16))
 	}
 }
 
@@ -103,7 +103,7 @@ func releaseWithCancelledContext(e *env) {
 		e.free("r")
 		return
 	}
-	e.gaveUp("Release", err)
+	e.contextEnded("Release", err)
 	if err := e.releaseErr(g.Lease); err != nil {
 		e.reason("Release again", err, e.lost(leasehold.ReasonReleased)...)
 	}

@@ -19,8 +19,8 @@ var fairnessChecks = []check{
 	{name: "AQueueOfShortLeases", run: queueOfShortLeases, needs: []Capability{Waiting}},
 }
 
-// inOrder expects the waiters to be served one after the other, each of them
-// only after the one before has given back.
+// inOrder expects the waiters to be granted the lease one after the other, each
+// only after the one before has released.
 func (e *env) inOrder(current leasehold.Lease, queue ...*waiter) {
 	e.Helper()
 	for i, w := range queue {
@@ -31,7 +31,7 @@ func (e *env) inOrder(current leasehold.Lease, queue ...*waiter) {
 		current = w.atOnce().Lease
 	}
 	e.release(current)
-	e.settle()
+	e.waitIdle()
 	e.free(current.Resource)
 }
 
@@ -89,8 +89,8 @@ func deadWaiter(e *env) {
 	b := e.wait(e.request("r", "b"))
 	deadFirst := e.wait(e.request("other", "free"))
 	deadFirst.granted()
-	dead.leave()
-	e.settle()
+	dead.abandon()
+	e.waitIdle()
 	if e.h.can(ShownQueue) {
 		e.eventually("the dead waiter leaves the queue", func() bool { return len(e.status("r").Waiters) == 2 })
 	}
@@ -125,7 +125,7 @@ func queuesIndependent(e *env) {
 	wa.atOnce()
 }
 
-// queueOfShortLeases has nobody give back: every end is an expiry.
+// queueOfShortLeases releases nothing: every end is an expiry.
 func queueOfShortLeases(e *env) {
 	e.grant(e.brief("r", "h"))
 	a := e.wait(e.brief("r", "a"))
@@ -148,7 +148,7 @@ var keptChecks = []check{
 	{name: "LostAfterThirtySeconds", run: lostAfterThirtySeconds, needs: []Capability{KeptPlaces}, simulated: true},
 	{name: "NotKeptWithoutID", run: notKeptWithoutID, needs: []Capability{KeptPlaces}},
 	{name: "NotShownWhileAbsent", run: absentNotShown, needs: []Capability{KeptPlaces, ShownQueue}},
-	{name: "TakenOver", run: takenOver, needs: []Capability{KeptPlaces}},
+	{name: "Superseded", run: superseded, needs: []Capability{KeptPlaces}},
 	{name: "ComingAndGoingOften", run: comingAndGoing, needs: []Capability{KeptPlaces}},
 	{name: "OtherResourcesAreNotMeant", run: keptPerResource, needs: []Capability{KeptPlaces}},
 	{name: "OneWaitFailsOnce", run: oneWaitFailsOnce, needs: []Capability{KeptPlaces, History}},
@@ -156,7 +156,7 @@ var keptChecks = []check{
 	{name: "SupersededIsRecorded", run: supersededRecorded, needs: []Capability{KeptPlaces, History}},
 }
 
-// place is a request that keeps its place.
+// place is a request with an id, which keeps its place.
 func (e *env) place(holder string) leasehold.AcquireRequest {
 	return withID(e.request("r", holder), e.id())
 }
@@ -165,15 +165,15 @@ func absentSkipped(e *env) {
 	g := e.acquire("r", "h")
 	away := e.wait(e.place("away"))
 	here := e.wait(e.request("r", "here"))
-	away.leave()
+	away.abandon()
 	e.inOrder(g.Lease, here)
 }
 
 func absentAlone(e *env) {
 	g := e.acquire("r", "h")
-	e.wait(e.place("away")).leave()
+	e.wait(e.place("away")).abandon()
 	e.release(g.Lease)
-	e.settle()
+	e.waitIdle()
 	e.free("r")
 	e.acquire("r", "other")
 }
@@ -183,7 +183,7 @@ func rankKept(e *env) {
 	r := e.place("first")
 	first := e.wait(r)
 	second := e.wait(e.request("r", "second"))
-	first.leave()
+	first.abandon()
 	e.pass(time.Second)
 	e.inOrder(g.Lease, e.wait(r), second)
 }
@@ -199,15 +199,15 @@ func rankKeptAfterTimeout(e *env) {
 	e.inOrder(g.Lease, e.wait(r), second)
 }
 
-// skippedKeepsRank is away when its turn comes, and still before those who
-// came later when it is back.
+// skippedKeepsRank is absent at its turn, and still before later waiters when it
+// is back.
 func skippedKeepsRank(e *env) {
 	g := e.acquire("r", "h")
 	r := e.place("away")
 	away := e.wait(r)
 	second := e.wait(e.request("r", "second"))
 	third := e.wait(e.request("r", "third"))
-	away.leave()
+	away.abandon()
 	e.release(g.Lease)
 	current := second.atOnce()
 	e.inOrder(current.Lease, e.wait(r), third)
@@ -218,7 +218,7 @@ func keptForThirtySeconds(e *env) {
 	r := e.place("first")
 	first := e.wait(r)
 	second := e.wait(e.request("r", "second"))
-	first.leave()
+	first.abandon()
 	e.pass(leasehold.KeptPlace - time.Millisecond)
 	e.inOrder(g.Lease, e.wait(r), second)
 }
@@ -228,7 +228,7 @@ func lostAfterThirtySeconds(e *env) {
 	r := e.place("first")
 	first := e.wait(r)
 	second := e.wait(e.request("r", "second"))
-	first.leave()
+	first.abandon()
 	e.pass(leasehold.KeptPlace + time.Millisecond + e.h.Slack)
 	e.inOrder(g.Lease, second, e.wait(r))
 }
@@ -237,14 +237,14 @@ func notKeptWithoutID(e *env) {
 	g := e.acquire("r", "h")
 	first := e.wait(e.request("r", "first"))
 	second := e.wait(e.request("r", "second"))
-	first.leave()
+	first.abandon()
 	e.inOrder(g.Lease, second, e.wait(e.request("r", "first")))
 }
 
 func absentNotShown(e *env) {
 	e.acquire("r", "h")
 	r := e.place("away")
-	e.wait(r).leave()
+	e.wait(r).abandon()
 	e.eventually("the absent waiter is not shown", func() bool { return len(e.status("r").Waiters) == 0 })
 	if err := e.refused(e.request("r", "x"), leasehold.ReasonHeld); err.Waiting != 0 {
 		e.Errorf("ErrHeld: Waiting = %d, want 0 while the only waiter is absent", err.Waiting)
@@ -255,7 +255,7 @@ func absentNotShown(e *env) {
 	}
 }
 
-func takenOver(e *env) {
+func superseded(e *env) {
 	g := e.acquire("r", "h")
 	r := e.place("first")
 	r.Timeout = leasehold.NoTimeout
@@ -263,7 +263,7 @@ func takenOver(e *env) {
 	second := e.wait(e.request("r", "second"))
 	newer := e.start(r)
 	e.reason("the older Wait", older.failed(), leasehold.ReasonSuperseded)
-	e.settle()
+	e.waitIdle()
 	if e.h.can(ShownQueue) {
 		e.eventually("two waiters are shown", func() bool { return len(e.status("r").Waiters) == 2 })
 	}
@@ -276,7 +276,7 @@ func comingAndGoing(e *env) {
 	w := e.wait(r)
 	patient := e.wait(e.request("r", "patient"))
 	for range 10 {
-		w.leave()
+		w.abandon()
 		e.pass(e.short / 10)
 		w = e.wait(r)
 	}
@@ -287,14 +287,14 @@ func keptPerResource(e *env) {
 	e.acquire("r", "h")
 	other := e.acquire("other", "h")
 	r := e.place("w")
-	e.wait(r).leave()
+	e.wait(r).abandon()
 	first := e.wait(e.request("other", "first"))
 	r.Resource = "other"
 	e.inOrder(other.Lease, first, e.wait(r))
 }
 
-// decided is how long a store may take to call a wait failed whose client could
-// still come back for its place.
+// decided is how long a store may take to record that a wait failed, because the
+// client could still come back for its place.
 const decided = 3 * time.Second
 
 // oneWaitFailsOnce: a client that waits in several requests, one right after the

@@ -7,9 +7,8 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// Every check looks for ids in errors, statuses, lists and history. Here all
-// of that comes together, with ids in the hands of people they do not belong
-// to.
+// Every check looks for ids in errors, statuses, lists and history. Here all of
+// that comes together, with ids of others.
 var secretChecks = []check{
 	{name: "NoAnswerGivesAnIDAway", run: noAnswerGivesAway},
 	{name: "ErrorsDoNotRepeatTheIDShown", run: errorsDoNotRepeat},
@@ -55,7 +54,7 @@ func queueShowsNoIDs(e *env) {
 	e.acquire("r", "h")
 	e.wait(e.place("w"))
 	away := e.wait(e.place("away"))
-	away.leave()
+	away.abandon()
 	e.secret("Status", fmt.Sprintf("%+v", e.status("r")))
 }
 

@@ -192,7 +192,7 @@ func transferWaiters(e *env) {
 	g := e.acquire("r", "old")
 	w := e.wait(e.request("r", "waiter"))
 	next := e.transfer(g.Lease, "new", e.id())
-	e.settle()
+	e.waitIdle()
 	w.still()
 	e.release(next)
 	if got := w.granted(); got.Token <= next.Token {

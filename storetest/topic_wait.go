@@ -25,7 +25,7 @@ var waitChecks = []check{
 	{name: "AcquireNeverWaits", run: acquireNeverWaits},
 	{name: "ShowsTheQueue", run: showsQueue, needs: []Capability{ShownQueue}},
 	{name: "FailuresAreRecorded", run: waitFailuresRecorded, needs: []Capability{Waiting, History}},
-	{name: "LeavingIsRecorded", run: leavingRecorded, needs: []Capability{CancelRecords}},
+	{name: "AbandonedIsRecorded", run: abandonedRecorded, needs: []Capability{CancelRecords}},
 }
 
 func waitFree(e *env) {
@@ -133,13 +133,12 @@ func timedOutIsGone(e *env) {
 	r.Timeout = time.Second
 	e.wait(r).failed()
 	e.release(g.Lease)
-	e.settle()
+	e.waitIdle()
 	e.free("r")
 	e.acquire("r", "other")
 }
 
-// timeoutAtExpiry: either may win, but a waiter that was told to go holds
-// nothing.
+// timeoutAtExpiry: either may win, but a waiter that timed out holds nothing.
 func timeoutAtExpiry(e *env) {
 	for range 20 {
 		e.grant(e.brief("r", "h"))
@@ -147,7 +146,7 @@ func timeoutAtExpiry(e *env) {
 		r.Timeout = e.short
 		w := e.wait(r)
 		w.answered()
-		e.settle()
+		e.waitIdle()
 		if w.err == nil {
 			e.release(w.granted().Lease)
 		} else {
@@ -169,12 +168,12 @@ func waitCancelled(e *env) {
 		e.Errorf("Wait = %v, want it to wrap the context's cause", err)
 	}
 	e.release(g.Lease)
-	e.settle()
+	e.waitIdle()
 	e.free("r")
 
 	plain := e.acquire("r", "h")
 	w = e.wait(e.request("r", "w"))
-	if err := w.leave(); !errors.Is(err, context.Canceled) {
+	if err := w.abandon(); !errors.Is(err, context.Canceled) {
 		e.Errorf("Wait = %v, want it to wrap context.Canceled", err)
 	}
 	e.held(plain.Lease)
@@ -237,9 +236,9 @@ func waitFailuresRecorded(e *env) {
 	e.failedOnce("late", "timeout") // and no record of a plain refusal
 }
 
-func leavingRecorded(e *env) {
+func abandonedRecorded(e *env) {
 	e.acquire("r", "h")
-	e.wait(e.request("r", "gone")).leave()
+	e.wait(e.request("r", "gone")).abandon()
 	e.pass(decided)
 	e.failedOnce("gone", "cancelled")
 }
