@@ -22,7 +22,7 @@ func TestMemory(t *testing.T) {
 func BenchmarkMemory(b *testing.B) { storetest.Bench(b, openMemory) }
 
 // TestNaiveInRealTime runs the suite as stores in other processes must: with
-// real waiting, all checks together, and clocks that nobody can turn.
+// real waiting, all checks together, and clocks that no test controls.
 func TestNaiveInRealTime(t *testing.T) {
 	t.Parallel()
 	h := naiveHarness(none)

@@ -18,7 +18,7 @@ import (
 const checkFor = time.Minute
 
 // CheckHistory expects a recorded history to be linearizable: some order of
-// the calls, in which each takes effect at one moment between its begin and
+// the calls, in which each takes effect at one moment between its start and
 // its end, explains all answers. So no two leases overlap, tokens strictly
 // grow, no acknowledged grant or release is lost, and nothing ended comes back.
 //
@@ -116,7 +116,7 @@ type register struct {
 	holder string
 	token  uint64 // zero: granted, but the answer was lost
 	last   uint64 // the highest token known to have been given
-	unsure bool   // there was a grant since, whose token nobody was told
+	unsure bool   // there was a grant since, and its token was lost
 }
 
 // step returns all the states in which the call may leave the register, given

@@ -172,7 +172,7 @@ func (w *worker) release() {
 	w.drop()
 }
 
-// transfer hands the lease to a second name of the same worker.
+// transfer transfers the lease to a second name of the same worker.
 func (w *worker) transfer() {
 	to := w.name + "-again"
 	if w.lease.Holder == to {

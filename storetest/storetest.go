@@ -47,7 +47,7 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// Harness tells the suite how to make a store and what it can do.
+// Harness says how to open a store and what it can do.
 type Harness struct {
 	// Open makes a fresh, empty store, and closes it by t.Cleanup. A check may
 	// have closed it before: the second Close must do no harm. With Bubble, it
@@ -60,7 +60,7 @@ type Harness struct {
 	Reopen func(t testing.TB, old leasehold.Store) leasehold.Store
 
 	// Bubble runs every check in a synctest bubble, where hours pass in
-	// milliseconds and ends are exact. It is for stores that talk to nobody
+	// milliseconds and ends are exact. It is for stores that talk to nothing
 	// outside the process. Otherwise checks take real time, and the few that
 	// would need hours do not run.
 	Bubble bool

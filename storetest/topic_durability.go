@@ -158,7 +158,7 @@ func queuesEmptied(e *env) {
 }
 
 // timePassesWhileDown is about embedded stores, whose clock is their own: a lease
-// ends when it said it would, whether or not anybody had the store open.
+// ends when it said it would, whether or not the store was open.
 func timePassesWhileDown(e *env) {
 	g := e.grant(e.brief("r", "h"))
 	left := e.short

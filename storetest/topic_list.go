@@ -316,7 +316,7 @@ func cursorUnderChanges(e *env) {
 	}
 }
 
-// badCursors is what nobody got from the page before.
+// badCursors come from no page.
 var badCursors = []string{"x", "not a cursor", "!!!!", "\x00", "\xff\xfe", "e30=", "AAAA", "'; DROP TABLE leases; --", strings.Repeat("A", 10_000)}
 
 func listGarbageCursor(e *env) {

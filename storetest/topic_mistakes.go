@@ -7,8 +7,8 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// mistakeChecks are the mistakes of earlier systems, by name. Some are tested
-// elsewhere too; here nobody can miss them.
+// mistakeChecks are the mistakes of earlier systems, by name. Some of the checks
+// belong to other topics, too.
 var mistakeChecks = []check{
 	{name: "CheckThenInsertLetsTwoIn", run: checkThenInsert, unbubbled: true},
 	{name: "ExpiredLeaseBlocksUntilCleanup", run: expiredBlocks},
@@ -39,7 +39,7 @@ func expiredBlocks(e *env) {
 	e.setIfAny(leasehold.SettingCleanupInterval, 86_400)
 	e.grant(e.brief("r", "dead"))
 	e.outlive(e.short)
-	e.acquire("r", "next") // nobody looked in between
+	e.acquire("r", "next") // nothing looked at it in between
 }
 
 func renewRevivesExpired(e *env) {
@@ -94,8 +94,8 @@ func releaseEndsNewer(e *env) {
 	e.held(newer.Lease)
 }
 
-// releaseWithCancelledContext: the store says honestly that it did not do it,
-// so that the caller can ask again with a better context.
+// releaseWithCancelledContext: the store says that it did not release, so that
+// the caller can repeat it with another context.
 func releaseWithCancelledContext(e *env) {
 	g := e.acquire("r", "h")
 	_, err := e.store.Release(e.cancelled(), leasehold.ReleaseRequest{ID: g.ID, Resource: "r"})

@@ -331,7 +331,7 @@ func limitsAndQueue(e *env) {
 	e.acquire("free", "h")
 }
 
-// limitsSurvive: a restart gives nobody room.
+// limitsSurvive: a restart does not reset the counts.
 func limitsSurvive(e *env) {
 	r := e.request("r", "h")
 	r.Caller = "caller"

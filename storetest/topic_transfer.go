@@ -30,7 +30,7 @@ func (e *env) transferErr(r leasehold.TransferRequest) (leasehold.Lease, error) 
 	return l, err
 }
 
-// transfer hands a lease over, or ends the check. The answer has the new id.
+// transfer transfers a lease, or ends the check. The answer has the new id.
 func (e *env) transfer(l leasehold.Lease, to string, proposed leasehold.ID) leasehold.Lease {
 	e.Helper()
 	next, err := e.transferErr(leasehold.TransferRequest{ID: l.ID, Resource: l.Resource, To: to, Proposed: proposed})

@@ -21,7 +21,7 @@ var watchChecks = []check{
 	{name: "Invalid", run: watchInvalid, needs: []Capability{Watching}},
 }
 
-// watching collects what one watcher is told.
+// watching collects the notices of one watcher.
 type watching struct {
 	e      *env
 	cancel context.CancelFunc
@@ -159,7 +159,7 @@ func watchRefusals(e *env) {
 	g := e.acquire("r", "a")
 	w := e.watch(leasehold.WatchRequest{After: after, Prefix: "r"})
 	for waited := 0; w.count() == 0 && waited < 500; waited++ {
-		e.pass(10 * time.Millisecond) // it is there when it has told of the grant
+		e.pass(10 * time.Millisecond) // the watch has started when it has told of the grant
 	}
 	e.refused(e.request("r", "b"), leasehold.ReasonHeld)
 	e.tells(w, "acquired r by a, token ", g.Token, "refused r by a, token ", g.Token)

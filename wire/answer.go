@@ -14,24 +14,13 @@ type Leases struct {
 
 // FromLeasePage converts a page.
 func FromLeasePage(p leasehold.LeasePage) Leases {
-	w := Leases{Leases: make([]Lease, len(p.Leases)), NextCursor: p.Cursor}
-	for i, l := range p.Leases {
-		w.Leases[i] = FromLease(l)
-	}
-	return w
+	return Leases{Leases: convert(p.Leases, FromLease), NextCursor: p.Cursor}
 }
 
 // Page is the inverse of FromLeasePage.
 func (w Leases) Page() (leasehold.LeasePage, error) {
-	p := leasehold.LeasePage{Cursor: w.NextCursor}
-	for _, l := range w.Leases {
-		lease, err := l.Lease()
-		if err != nil {
-			return p, err
-		}
-		p.Leases = append(p.Leases, lease)
-	}
-	return p, nil
+	leases, err := convertBack(w.Leases, Lease.Lease)
+	return leasehold.LeasePage{Leases: leases, Cursor: w.NextCursor}, err
 }
 
 // Resource is the answer to GET /v1/resource.
@@ -131,24 +120,34 @@ type History struct {
 
 // FromHistoryPage converts a page.
 func FromHistoryPage(p leasehold.HistoryPage) History {
-	w := History{History: make([]Record, len(p.Records)), NextCursor: p.Cursor}
-	for i, r := range p.Records {
-		w.History[i] = FromRecord(r)
-	}
-	return w
+	return History{History: convert(p.Records, FromRecord), NextCursor: p.Cursor}
 }
 
 // Page is the inverse of FromHistoryPage.
 func (w History) Page() (leasehold.HistoryPage, error) {
-	p := leasehold.HistoryPage{Cursor: w.NextCursor}
-	for _, r := range w.History {
-		record, err := r.Record()
-		if err != nil {
-			return p, err
-		}
-		p.Records = append(p.Records, record)
+	records, err := convertBack(w.History, Record.Record)
+	return leasehold.HistoryPage{Records: records, Cursor: w.NextCursor}, err
+}
+
+// convert converts the items of a page. None is an empty list in JSON, not null.
+func convert[A, B any](all []A, one func(A) B) []B {
+	converted := make([]B, len(all))
+	for i, a := range all {
+		converted[i] = one(a)
 	}
-	return p, nil
+	return converted
+}
+
+// convertBack is the inverse of convert. It stops at the first error.
+func convertBack[B, A any](all []B, one func(B) (A, error)) (converted []A, _ error) {
+	for _, b := range all {
+		a, err := one(b)
+		if err != nil {
+			return nil, err
+		}
+		converted = append(converted, a)
+	}
+	return converted, nil
 }
 
 // Setting is one run-time setting as it is read.

@@ -71,7 +71,7 @@ func FromAcquire(r leasehold.AcquireRequest, blocking bool) AcquireRequest {
 		case leasehold.NoTimeout:
 			w.TimeoutMS = new(leasehold.MaxTimeout.Milliseconds())
 		default:
-			w.TimeoutMS = new((r.Timeout + time.Millisecond - 1).Milliseconds()) // never less than was asked for
+			w.TimeoutMS = new((r.Timeout + time.Millisecond - 1).Milliseconds()) // never less than requested
 		}
 	}
 	return w

@@ -39,7 +39,7 @@ func (b batch) call() *call {
 // batchAnswer is what became of a batch.
 type batchAnswer struct {
 	result
-	parts   []wire.Answer // one for each call; nil: the result is everybody's
+	parts   []wire.Answer // one for each call; nil: the result is that of each
 	unknown bool          // the server knows no batches
 }
 
