@@ -38,34 +38,22 @@ func (s *Store) checkGrant(ctx context.Context, c *call, r leasehold.AcquireRequ
 
 // Renew implements leasehold.Store.
 func (s *Store) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, localError("renew", r.Resource, err)
-	}
-	return s.lease(ctx, &call{op: "renew", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/renew", body: wire.FromRenew(r)})
+	return s.lease(ctx, r.Validate(), &call{op: "renew", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/renew", body: wire.FromRenew(r)})
 }
 
 // Release implements leasehold.Store.
 func (s *Store) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, localError("release", r.Resource, err)
-	}
-	return s.lease(ctx, &call{op: "release", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/release", body: wire.FromRelease(r)})
+	return s.lease(ctx, r.Validate(), &call{op: "release", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/release", body: wire.FromRelease(r)})
 }
 
 // Change implements leasehold.Changer.
 func (s *Store) Change(ctx context.Context, r leasehold.ChangeRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, localError("change", r.Resource, err)
-	}
-	return s.lease(ctx, &call{op: "change", resource: r.Resource, effect: writes, target: "/v1/leases/change", body: wire.FromChange(r)})
+	return s.lease(ctx, r.Validate(), &call{op: "change", resource: r.Resource, effect: writes, target: "/v1/leases/change", body: wire.FromChange(r)})
 }
 
 // Transfer implements leasehold.Transferer.
 func (s *Store) Transfer(ctx context.Context, r leasehold.TransferRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, localError("transfer", r.Resource, err)
-	}
-	return s.lease(ctx, &call{op: "transfer", resource: r.Resource, effect: writes, target: "/v1/leases/transfer", body: wire.FromTransfer(r)})
+	return s.lease(ctx, r.Validate(), &call{op: "transfer", resource: r.Resource, effect: writes, target: "/v1/leases/transfer", body: wire.FromTransfer(r)})
 }
 
 // Break implements leasehold.Breaker.
@@ -83,10 +71,8 @@ func (s *Store) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.
 
 // Find implements leasehold.Finder.
 func (s *Store) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, error) {
-	if err := (leasehold.ReleaseRequest{ID: id}).Validate(); err != nil {
-		return leasehold.Lease{}, localError("find", "", err)
-	}
-	return s.lease(ctx, &call{op: "find", effect: reads, target: "/v1/leases/get", body: wire.GetRequest{LeaseID: id.Reveal()}})
+	invalid := leasehold.ReleaseRequest{ID: id}.Validate()
+	return s.lease(ctx, invalid, &call{op: "find", effect: reads, target: "/v1/leases/get", body: wire.GetRequest{LeaseID: id.Reveal()}})
 }
 
 // Status implements leasehold.Store.
@@ -107,8 +93,11 @@ func (s *Store) Status(ctx context.Context, resource string) (leasehold.Status, 
 	return status, nil
 }
 
-// lease makes a call that is answered with a lease.
-func (s *Store) lease(ctx context.Context, c *call) (leasehold.Lease, error) {
+// lease makes a call that is answered with a lease, unless the request is invalid.
+func (s *Store) lease(ctx context.Context, invalid error, c *call) (leasehold.Lease, error) {
+	if invalid != nil {
+		return leasehold.Lease{}, localError(c.op, c.resource, invalid)
+	}
 	var w wire.Lease
 	if err := s.send(ctx, c, &w); err != nil {
 		return leasehold.Lease{}, err
