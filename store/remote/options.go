@@ -48,10 +48,10 @@ type Options struct {
 	HTTPClient *http.Client
 }
 
-// String says that there are options and nothing of their secrets.
+// String shows no option: Token is a secret.
 func (o Options) String() string { return "[remote options]" }
 
-// GoString says no more.
+// GoString is String.
 func (o Options) GoString() string { return o.String() }
 
 func (o *Options) withDefaults() (Options, error) {
