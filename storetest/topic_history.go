@@ -247,7 +247,7 @@ func historyByKind(e *env) {
 	}
 }
 
-// historyByTime counts since in and until out.
+// historyByTime: since is included, until is not.
 func historyByTime(e *env) {
 	e.someHistory()
 	all := ReadHistory(e.TB, e.store)

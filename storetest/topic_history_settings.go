@@ -55,8 +55,8 @@ func settingHistoryRenewals(e *env) {
 	}
 }
 
-// purged expects the purges on record to tell of so many records, and nothing
-// to be left of those.
+// purged expects the records of purges to count so many, and the history to start
+// after them.
 func (e *env) purged(want int) {
 	e.Helper()
 	records := ReadHistory(e.TB, e.store)

@@ -129,8 +129,7 @@ func listsByResource(e *env) {
 	e.lists(leasehold.ListRequest{Resource: "ab", Prefix: "b"})
 }
 
-// listsByPrefix is full of the wild cards of other languages, which mean
-// nothing here.
+// listsByPrefix uses wild cards of other languages, which mean nothing here.
 func listsByPrefix(e *env) {
 	for _, n := range []string{"db/a", "db/b", "db", "dB/c", "d%/x", "d_/y", "d*/z", "é/1", "e/1", "[d]b", "\U0010ffff\U0010ffffx"} {
 		e.acquire(n, "h")

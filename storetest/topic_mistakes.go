@@ -24,7 +24,7 @@ var mistakeChecks = []check{
 	{name: "TokenRepeatsAfterPurge", run: tokenAfterPurge, needs: []Capability{Settings, History, Cleanup}, simulated: true, gaps: true},
 	{name: "TokenRepeatsAfterRestart", run: tokenAfterRestart, reopens: true},
 	{name: "GrantAfterLongWaitIsDeadOnArrival", run: ttlFromGrant, needs: []Capability{Waiting}},
-	{name: "RestartEndsOrLengthensALease", run: restartsHurt, reopens: true},
+	{name: "RestartEndsOrLengthensALease", run: restartKeepsTheEnd, reopens: true},
 	{name: "TimeStandsWhileTheStoreIsDown", run: timePassesWhileDown, needs: []Capability{Downtime}, reopens: true, simulated: true},
 }
 
@@ -135,9 +135,9 @@ func tokenAfterRestart(e *env) {
 	}
 }
 
-// restartsHurt: a lease is neither ended nor lengthened by a restart. Stores whose
+// restartKeepsTheEnd: a lease is neither ended nor lengthened by a restart. Stores whose
 // clock runs in another process lose what the restart took.
-func restartsHurt(e *env) {
+func restartKeepsTheEnd(e *env) {
 	g := e.acquire("r", "h")
 	for range 3 {
 		e.reopen()

@@ -81,7 +81,7 @@ func renewInfinite(e *env) {
 	e.free("r")
 }
 
-// mismatches are the ways to show the right id and something wrong besides.
+// mismatches are the right id with something else that is wrong.
 func mismatches(l leasehold.Lease) []mismatch {
 	return []mismatch{
 		{"holder", leasehold.ReasonHolderMismatch, l.Resource, "somebody else", 0},
@@ -136,8 +136,8 @@ func renewBreaking(e *env) {
 	}
 }
 
-// renewForADay is content with a quarter of an hour where every renewal goes
-// to a disk.
+// renewForADay renews for a quarter of an hour only where every renewal goes to a
+// disk.
 func renewForADay(e *env) {
 	day := time.Duration(soak.Rounds(1, 24)) * time.Hour
 	if e.h.Reopen != nil {

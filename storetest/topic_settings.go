@@ -265,16 +265,16 @@ func (e *env) acquireErr(r leasehold.AcquireRequest) error {
 // settingMaxLeases counts live leases only: those that have ended, in whatever
 // way, make room at once.
 func settingMaxLeases(e *env) {
-	e.limited3(leasehold.SettingMaxLeases, func(string) string { return "" })
+	e.limitOfThree(leasehold.SettingMaxLeases, func(string) string { return "" })
 }
 
 func settingMaxLeasesCaller(e *env) {
-	e.limited3(leasehold.SettingMaxLeasesCaller, func(string) string { return "caller" })
+	e.limitOfThree(leasehold.SettingMaxLeasesCaller, func(string) string { return "caller" })
 }
 
-// limited3 sees a limit of three live leases kept. Caller says whose the lease
+// limitOfThree checks a limit of three live leases. Caller says whose the lease
 // on a resource is; a store behind a server has one caller only.
-func (e *env) limited3(key string, caller func(resource string) string) {
+func (e *env) limitOfThree(key string, caller func(resource string) string) {
 	e.Helper()
 	request := func(resource string) leasehold.AcquireRequest {
 		r := e.request(resource, "h")

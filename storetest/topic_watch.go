@@ -48,9 +48,9 @@ func (e *env) watch(r leasehold.WatchRequest) *watching {
 	return w
 }
 
-// told waits for so many notices, checks that there are no more, ends the
+// collect waits for so many notices, checks that there are no more, ends the
 // watch, and returns them as text.
-func (w *watching) told(n int) []string {
+func (w *watching) collect(n int) []string {
 	w.e.Helper()
 	for waited := 0; w.count() < n && waited < 500; waited++ {
 		w.e.pass(10 * time.Millisecond)
@@ -83,8 +83,8 @@ func describe(n leasehold.Notice) string {
 	return fmt.Sprintf("%s %s by %s, token %d", n.Kind, n.Resource, n.Holder, n.Token)
 }
 
-// begun makes a first record and returns its number.
-func (e *env) begun() uint64 {
+// firstRecord makes a first record and returns its number.
+func (e *env) firstRecord() uint64 {
 	e.Helper()
 	e.acquire("begin", "h")
 	page, err := power[leasehold.Historian](e).History(e.Context(), leasehold.HistoryRequest{Limit: 1})
@@ -95,13 +95,13 @@ func (e *env) begun() uint64 {
 }
 
 func watchInOrder(e *env) {
-	after := e.begun()
+	after := e.firstRecord()
 	w := e.watch(leasehold.WatchRequest{After: after})
 	a := e.acquire("r", "a")
 	e.renew(a.Lease)
 	e.release(a.Lease)
 	b := e.acquire("r", "b")
-	e.tells(w, "acquired r by a, token ", a.Token, "renewed r by a, token ", a.Token,
+	e.notices(w, "acquired r by a, token ", a.Token, "renewed r by a, token ", a.Token,
 		"released r by a, token ", a.Token, "acquired r by b, token ", b.Token)
 	for i, n := range w.notices {
 		if n.Seq != after+uint64(i)+1 || n.At.IsZero() {
@@ -113,63 +113,63 @@ func watchInOrder(e *env) {
 	}
 }
 
-// tells expects just these notices, each given as text and token.
-func (e *env) tells(w *watching, want ...any) {
+// notices expects just these notices, each given as text and token.
+func (e *env) notices(w *watching, want ...any) {
 	e.Helper()
 	var texts []string
 	for i := 0; i < len(want); i += 2 {
 		texts = append(texts, fmt.Sprint(want[i], want[i+1]))
 	}
-	if got := w.told(len(texts)); !slices.Equal(got, texts) {
+	if got := w.collect(len(texts)); !slices.Equal(got, texts) {
 		e.Fatalf("a watcher was told %q, want %q", got, texts)
 	}
 }
 
 func watchFilters(e *env) {
-	after := e.begun()
+	after := e.firstRecord()
 	prefix := e.watch(leasehold.WatchRequest{After: after, Prefix: "prod:"})
 	holder := e.watch(leasehold.WatchRequest{After: after, Holder: "b"})
 	a := e.acquire("prod:x", "a")
 	b := e.acquire("test:x", "b")
 	c := e.acquire("prod:y", "b")
 	e.acquire("prox", "a")
-	e.tells(prefix, "acquired prod:x by a, token ", a.Token, "acquired prod:y by b, token ", c.Token)
-	e.tells(holder, "acquired test:x by b, token ", b.Token, "acquired prod:y by b, token ", c.Token)
+	e.notices(prefix, "acquired prod:x by a, token ", a.Token, "acquired prod:y by b, token ", c.Token)
+	e.notices(holder, "acquired test:x by b, token ", b.Token, "acquired prod:y by b, token ", c.Token)
 }
 
 func watchResumes(e *env) {
-	after := e.begun()
+	after := e.firstRecord()
 	a := e.acquire("r", "a")
 	b := e.acquire("s", "b")
-	e.tells(e.watch(leasehold.WatchRequest{After: after}), "acquired r by a, token ", a.Token, "acquired s by b, token ", b.Token)
-	e.tells(e.watch(leasehold.WatchRequest{After: after + 1}), "acquired s by b, token ", b.Token)
-	e.tells(e.watch(leasehold.WatchRequest{After: after + 2}))
+	e.notices(e.watch(leasehold.WatchRequest{After: after}), "acquired r by a, token ", a.Token, "acquired s by b, token ", b.Token)
+	e.notices(e.watch(leasehold.WatchRequest{After: after + 1}), "acquired s by b, token ", b.Token)
+	e.notices(e.watch(leasehold.WatchRequest{After: after + 2}))
 }
 
 func watchResets(e *env) {
-	after := e.begun()
+	after := e.firstRecord()
 	w := e.watch(leasehold.WatchRequest{After: after + 1000})
-	if got := w.told(1); len(got) != 1 || got[0] != "reset" || w.notices[0].Seq != after {
+	if got := w.collect(1); len(got) != 1 || got[0] != "reset" || w.notices[0].Seq != after {
 		e.Errorf("a watcher from nowhere was told %q, want a reset to %d", got, after)
 	}
 }
 
 func watchRefusals(e *env) {
-	after := e.begun()
+	after := e.firstRecord()
 	g := e.acquire("r", "a")
 	w := e.watch(leasehold.WatchRequest{After: after, Prefix: "r"})
 	for waited := 0; w.count() == 0 && waited < 500; waited++ {
 		e.pass(10 * time.Millisecond) // the watch has started when it has told of the grant
 	}
 	e.refused(e.request("r", "b"), leasehold.ReasonHeld)
-	e.tells(w, "acquired r by a, token ", g.Token, "refused r by a, token ", g.Token)
+	e.notices(w, "acquired r by a, token ", g.Token, "refused r by a, token ", g.Token)
 	if n := w.notices[1]; n.Seq != 0 || n.Why != string(leasehold.ReasonHeld) {
 		e.Errorf("the refusal has seq %d and reason %q, want none and %q", n.Seq, n.Why, leasehold.ReasonHeld)
 	}
 }
 
 func watchEnds(e *env) {
-	after := e.begun()
+	after := e.firstRecord()
 	e.acquire("r", "a")
 	enough := errors.New("enough")
 	err := power[leasehold.Watcher](e).Watch(e.Context(), leasehold.WatchRequest{After: after}, func(leasehold.Notice) error { return enough })
