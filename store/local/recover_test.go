@@ -53,7 +53,7 @@ func TestUnwrittenCommitIsVoid(t *testing.T) {
 
 func TestUnheardCommitStands(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
-		d.failNext(unheard)
+		d.failNext(unanswered)
 		g := acquire(t, e, "r", "a", time.Minute) // the reload finds it on disk
 		if _, err := e.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID}); err != nil {
 			t.Errorf("Renew = %v", err)
@@ -90,7 +90,7 @@ func TestOutageAnswersUnknownAndRecovers(t *testing.T) {
 }
 
 func TestVoidGrantGoesBackToTheQueueInOrder(t *testing.T) {
-	for _, f := range []fault{unwritten, unheard} {
+	for _, f := range []fault{unwritten, unanswered} {
 		bubble(t, func(t *testing.T, e *Engine, d *disk) {
 			g := acquire(t, e, "r", "a", time.Hour)
 			first := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "first", TTL: time.Hour})
@@ -164,7 +164,7 @@ func TestFailureDuringAnOutageIsRecordedLater(t *testing.T) {
 
 // A grant may reach the disk though its commit failed, after its caller has
 // left without a way to ask for it. It must not stay until its ttl.
-func TestOrphanOfAnOutageIsGivenBack(t *testing.T) {
+func TestUnclaimedGrantOfAnOutageIsReleased(t *testing.T) {
 	for _, waiting := range []bool{false, true} {
 		bubble(t, func(t *testing.T, e *Engine, d *disk) {
 			var g leasehold.Grant
@@ -173,7 +173,7 @@ func TestOrphanOfAnOutageIsGivenBack(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			d.set(func(d *disk) { d.slowness = 100 * time.Millisecond; d.failLoads = 6 })
-			d.failNext(unheard)
+			d.failNext(unanswered)
 			request := leasehold.AcquireRequest{Resource: "r", Holder: "a", TTL: time.Hour}
 			got := make(chan error, 1)
 			go func() {
