@@ -58,11 +58,10 @@ func (e *Engine) cleanUp(ctx context.Context, expiries bool) (leasehold.Cleaned,
 
 // cleanStep cleans a bounded number of rows under one hold of the lock.
 func (e *Engine) cleanStep(cleaned *leasehold.Cleaned, expiries bool) (*batch, bool, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
+	if err := e.lockReady(); err != nil {
 		return nil, false, err
 	}
+	defer e.mu.Unlock()
 	now := e.now()
 	more := false
 	if expiries {

@@ -108,9 +108,7 @@ func (c *config) keeps(kind leasehold.Kind) bool {
 
 // Settings implements leasehold.Configurer.
 func (e *Engine) Settings(ctx context.Context) ([]leasehold.Setting, error) {
-	e.mu.Lock()
-	if err := e.ready(); err != nil {
-		e.mu.Unlock()
+	if err := e.lockReady(); err != nil {
 		return nil, e.opError("settings", "", err)
 	}
 	settings, b := slices.Clone(e.config.settings), e.batches.latest()
@@ -134,11 +132,10 @@ func (e *Engine) SetSetting(ctx context.Context, key string, value any) (leaseho
 }
 
 func (e *Engine) setSetting(key string, value any) (leasehold.Setting, *batch, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
+	if err := e.lockReady(); err != nil {
 		return leasehold.Setting{}, nil, err
 	}
+	defer e.mu.Unlock()
 	i := e.config.index(key)
 	if i < 0 {
 		return leasehold.Setting{}, nil, leasehold.UnknownSetting(key)

@@ -124,9 +124,22 @@ func (e *Engine) Close() error {
 
 var errClosed = errors.New("the store is closed")
 
+// lockReady takes the lock, or returns why nothing can be decided.
+func (e *Engine) lockReady() error {
+	e.mu.Lock()
+	err := e.ready()
+	if err != nil {
+		e.mu.Unlock()
+	}
+	return err
+}
+
 // execute is the path of every operation on one lease: decide and apply under
-// the lock, then wait until that is durable.
-func (e *Engine) execute(ctx context.Context, op string, decide func(machine.Instant) machine.Outcome) (machine.Outcome, machine.Instant, error) {
+// the lock, then wait until that is durable. It refuses an invalid request.
+func (e *Engine) execute(ctx context.Context, op, resource string, invalid error, decide func(machine.Instant) machine.Outcome) (machine.Outcome, machine.Instant, error) {
+	if invalid != nil {
+		return machine.Outcome{}, machine.Instant{}, e.opError(op, resource, invalid)
+	}
 	d, err := e.decideAndApply(ctx, op, decide)
 	if err != nil {
 		return machine.Outcome{}, machine.Instant{}, err
@@ -147,11 +160,10 @@ func (e *Engine) decideAndApply(ctx context.Context, op string, decide func(mach
 	if ctx.Err() != nil {
 		return d, e.opError(op, "", unavailable(context.Cause(ctx)))
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
+	if err := e.lockReady(); err != nil {
 		return d, e.opError(op, "", err)
 	}
+	defer e.mu.Unlock()
 	d.now = e.now()
 	d.out = decide(d.now)
 	d.seen = e.apply(d.now, d.out)

@@ -162,7 +162,7 @@ func TestEndedRowsAreForgottenAfterAnHour(t *testing.T) {
 	})
 }
 
-// Thousands of leases end at the same moment; each is settled, in bites.
+// Thousands of leases end at the same moment; all expire, in steps.
 func TestManyExpireAtOnce(t *testing.T) {
 	const many = 3*stepSize + 7
 	for _, auto := range []bool{true, false} {
@@ -175,14 +175,14 @@ func TestManyExpireAtOnce(t *testing.T) {
 			}
 			time.Sleep(2 * time.Minute)
 			if n := ended(e); auto && n != many || !auto && n != 0 {
-				t.Errorf("auto=%v: %d of %d settled", auto, n, many)
+				t.Errorf("auto=%v: %d of %d expired", auto, n, many)
 			}
 			cleaned, err := e.Cleanup(t.Context())
 			if want := many; err != nil || !auto && cleaned.Expired != want || auto && cleaned.Expired != 0 {
 				t.Errorf("auto=%v: Cleanup = %+v, %v", auto, cleaned, err)
 			}
 			if n := ended(e); n != many {
-				t.Errorf("auto=%v: %d of %d settled after Cleanup", auto, n, many)
+				t.Errorf("auto=%v: %d of %d expired after Cleanup", auto, n, many)
 			}
 			e.inspect(func() { checkTable(t, e.table) })
 			time.Sleep(2 * time.Hour)

@@ -77,11 +77,10 @@ func (e *Engine) purge(ctx context.Context) (int, error) {
 }
 
 func (e *Engine) purgeThrough(through uint64, n int) (*batch, int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
+	if err := e.lockReady(); err != nil {
 		return nil, 0, err
 	}
+	defer e.mu.Unlock()
 	// Dropping only the record of the last purge would go on for ever.
 	if through <= e.purged || n == 0 || n == 1 && through == e.lastPurge {
 		return e.batches.latest(), 0, nil // which may be another purge

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -11,12 +12,10 @@ import (
 
 // Acquire implements leasehold.Store.
 func (e *Engine) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Grant{}, e.opError("acquire", r.Resource, err)
-	}
+	invalid := r.Validate()
 	r = copyRequest(r)
 	id := freshID(r.ID)
-	out, now, err := e.execute(ctx, "acquire", func(now machine.Instant) machine.Outcome {
+	out, now, err := e.execute(ctx, "acquire", r.Resource, invalid, func(now machine.Instant) machine.Outcome {
 		r = e.config.fill(r)
 		if no := e.config.refuseTTL(r.Resource, r.TTL); no.Reason != "" {
 			return no
@@ -65,11 +64,9 @@ func freshID(proposed leasehold.ID) leasehold.ID {
 
 // Renew implements leasehold.Store.
 func (e *Engine) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, e.opError("renew", r.Resource, err)
-	}
+	invalid := r.Validate()
 	r.TTL = wholeMillis(r.TTL)
-	out, now, err := e.execute(ctx, "renew", func(now machine.Instant) machine.Outcome {
+	out, now, err := e.execute(ctx, "renew", r.Resource, invalid, func(now machine.Instant) machine.Outcome {
 		row := e.byID(r.ID, r.Resource)
 		if no := e.config.refuseTTL(row.Resource, r.TTL); no.Reason != "" {
 			return no
@@ -84,10 +81,7 @@ func (e *Engine) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold
 
 // Release implements leasehold.Store.
 func (e *Engine) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, e.opError("release", r.Resource, err)
-	}
-	out, now, err := e.execute(ctx, "release", func(now machine.Instant) machine.Outcome {
+	out, now, err := e.execute(ctx, "release", r.Resource, r.Validate(), func(now machine.Instant) machine.Outcome {
 		return machine.Release(now, r, e.byID(r.ID, r.Resource), machine.Standard)
 	})
 	if err != nil {
@@ -98,10 +92,7 @@ func (e *Engine) Release(ctx context.Context, r leasehold.ReleaseRequest) (lease
 
 // Change implements leasehold.Changer.
 func (e *Engine) Change(ctx context.Context, r leasehold.ChangeRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, e.opError("change", r.Resource, err)
-	}
-	out, now, err := e.execute(ctx, "change", func(now machine.Instant) machine.Outcome {
+	out, now, err := e.execute(ctx, "change", r.Resource, r.Validate(), func(now machine.Instant) machine.Outcome {
 		return machine.Change(now, r, e.byID(r.ID, r.Resource), e.table.known(r.Proposed), machine.Standard)
 	})
 	if err != nil {
@@ -112,12 +103,10 @@ func (e *Engine) Change(ctx context.Context, r leasehold.ChangeRequest) (leaseho
 
 // Transfer implements leasehold.Transferer.
 func (e *Engine) Transfer(ctx context.Context, r leasehold.TransferRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, e.opError("transfer", r.Resource, err)
-	}
+	invalid := r.Validate()
 	r.Metadata = maps.Clone(r.Metadata)
 	id := freshID(r.Proposed)
-	out, now, err := e.execute(ctx, "transfer", func(now machine.Instant) machine.Outcome {
+	out, now, err := e.execute(ctx, "transfer", r.Resource, invalid, func(now machine.Instant) machine.Outcome {
 		return machine.Transfer(now, r, e.fresh(id), e.byID(r.ID, r.Resource), e.table.known(r.Proposed), machine.Standard)
 	})
 	switch {
@@ -131,10 +120,7 @@ func (e *Engine) Transfer(ctx context.Context, r leasehold.TransferRequest) (lea
 
 // Break implements leasehold.Breaker.
 func (e *Engine) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, e.opError("break", r.Resource, err)
-	}
-	out, now, err := e.execute(ctx, "break", func(now machine.Instant) machine.Outcome {
+	out, now, err := e.execute(ctx, "break", r.Resource, r.Validate(), func(now machine.Instant) machine.Outcome {
 		return machine.Break(now, r, e.table.row(r.Resource), machine.Standard)
 	})
 	if err != nil {
@@ -145,11 +131,8 @@ func (e *Engine) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold
 
 // Find implements leasehold.Finder.
 func (e *Engine) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, error) {
-	if id.IsZero() {
-		err := leasehold.RenewRequest{}.Validate() // the words for a missing id
-		return leasehold.Lease{}, e.opError("find", "", err)
-	}
-	out, now, err := e.execute(ctx, "find", func(now machine.Instant) machine.Outcome {
+	invalid := leasehold.RenewRequest{ID: id}.Validate()
+	out, now, err := e.execute(ctx, "find", "", invalid, func(now machine.Instant) machine.Outcome {
 		row := e.byID(id, "")
 		if row.ID != id {
 			return machine.Outcome{Reason: leasehold.ReasonNotFound}
@@ -165,12 +148,9 @@ func (e *Engine) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, er
 // Status implements leasehold.Store. A long queue is copied in steps.
 func (e *Engine) Status(ctx context.Context, resource string) (leasehold.Status, error) {
 	status := leasehold.Status{Resource: resource}
-	if err := leasehold.CheckResource(resource); err != nil {
-		return status, e.opError("status", "", err)
-	}
 	var last *position
 	var more bool
-	_, _, err := e.execute(ctx, "status", func(now machine.Instant) machine.Outcome {
+	_, _, err := e.execute(ctx, "status", "", leasehold.CheckResource(resource), func(now machine.Instant) machine.Outcome {
 		row := e.table.row(resource)
 		if row.State != leasehold.StateAvailable {
 			lease := row.Lease(now)
@@ -192,14 +172,11 @@ func (e *Engine) Status(ctx context.Context, resource string) (leasehold.Status,
 
 // ReleaseHolder implements leasehold.HolderReleaser.
 func (e *Engine) ReleaseHolder(ctx context.Context, holder, why string) (int, error) {
-	if err := (leasehold.ReleaseRequest{ID: leasehold.NewID(), Holder: holder, Why: why}).Validate(); err != nil {
-		return 0, e.opError("force-release", "", err)
-	}
-	if err := leasehold.CheckHolder(holder); err != nil {
-		return 0, e.opError("force-release", "", err)
-	}
+	invalid := cmp.Or(
+		leasehold.ReleaseRequest{ID: leasehold.NewID(), Holder: holder, Why: why}.Validate(),
+		leasehold.CheckHolder(holder))
 	released := 0
-	_, _, err := e.execute(ctx, "force-release", func(now machine.Instant) machine.Outcome {
+	_, _, err := e.execute(ctx, "force-release", "", invalid, func(now machine.Instant) machine.Outcome {
 		// Collect first: serving a queue changes the index under the loop.
 		var rows []machine.Row
 		e.table.ofHolder(holder, "", func(ent *entry) bool {

@@ -48,11 +48,10 @@ func (e *Engine) listStep(ctx context.Context, l *listing) (*batch, error) {
 	if ctx.Err() != nil {
 		return nil, unavailable(context.Cause(ctx))
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
+	if err := e.lockReady(); err != nil {
 		return nil, err
 	}
+	defer e.mu.Unlock()
 	now := e.now()
 	steps := 0
 	each := func(ent *entry) bool {

@@ -26,11 +26,10 @@ func (e *Engine) Do(ctx context.Context, resource string, decide func(engine.Vie
 
 // decide returns the batch that the answer must wait for, and the refusal.
 func (e *Engine) decide(resource string, id leasehold.ID, decide func(engine.View) (engine.Decision, error)) (*batch, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
+	if err := e.lockReady(); err != nil {
 		return nil, e.opError("do", resource, err)
 	}
+	defer e.mu.Unlock()
 	now := e.now()
 	fresh := e.fresh(id)
 	e.checkLimits(now, resource, "", &fresh)
@@ -65,11 +64,10 @@ func (e *Engine) Look(ctx context.Context, resources []string, show func(i int, 
 
 // look shows the rows and returns the batch that they depend on.
 func (e *Engine) look(resources []string, show func(i int, v engine.View)) (b *batch, _ error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
+	if err := e.lockReady(); err != nil {
 		return nil, err
 	}
+	defer e.mu.Unlock()
 	now := e.now()
 	for i, resource := range resources {
 		show(i, engine.View{Row: e.table.row(resource), Now: now})
@@ -100,11 +98,10 @@ func (e *Engine) Names(ctx context.Context, prefix string) ([]string, error) {
 // the name to continue from, empty at the end, and the batch that what it saw
 // depends on.
 func (e *Engine) nameStep(prefix, from string, names *[]string) (next string, _ *batch, _ error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
+	if err := e.lockReady(); err != nil {
 		return "", nil, err
 	}
+	defer e.mu.Unlock()
 	left := stepSize
 	e.table.from(from, func(ent *entry) bool {
 		name := ent.row.Resource
