@@ -122,9 +122,9 @@ func TestFirstMigrationFails(t *testing.T) {
 	newStore(t, path, nil)
 }
 
-// TestModulesKeepToThemselves: a migration may touch only what carries the
+// TestModulesAreRestricted: a migration may touch only what carries the
 // module's name.
-func TestModulesKeepToThemselves(t *testing.T) {
+func TestModulesAreRestricted(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "leases.db")
 	newStore(t, base, nil).Close()
 	data, err := os.ReadFile(base)
