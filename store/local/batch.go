@@ -200,7 +200,7 @@ func (s *batches) start() {
 	}
 }
 
-// void gives up both batches after a failed commit, and returns the pending one.
+// void drops both batches after a failed commit, and returns the pending one.
 func (s *batches) void() *batch {
 	b := s.pending
 	s.pending, s.writing = newBatch(b.number+1), nil

@@ -51,7 +51,7 @@ func BenchmarkStatusOfALongQueue(b *testing.B) {
 	defer e.Close()
 	e.mu.Lock()
 	for i := range 10_000 {
-		e.enqueue(e.now(), leasehold.AcquireRequest{Resource: "r", Holder: fmt.Sprint(i), Priority: i % 7, Timeout: leasehold.NoTimeout})
+		e.enqueue(e.clock.now(), leasehold.AcquireRequest{Resource: "r", Holder: fmt.Sprint(i), Priority: i % 7, Timeout: leasehold.NoTimeout})
 	}
 	e.mu.Unlock()
 	defer func() { // nobody listens to these waiters
@@ -63,7 +63,7 @@ func BenchmarkStatusOfALongQueue(b *testing.B) {
 	var longest, whole time.Duration
 	stop := make(chan struct{})
 	var other sync.WaitGroup
-	other.Go(func() { // somebody else who wants the lock, all the time
+	other.Go(func() { // another goroutine that takes the lock all the time
 		for {
 			select {
 			case <-stop:

@@ -62,7 +62,7 @@ func (e *Engine) cleanStep(cleaned *leasehold.Cleaned, expiries bool) (*batch, b
 		return nil, false, err
 	}
 	defer e.mu.Unlock()
-	now := e.now()
+	now := e.clock.now()
 	more := false
 	if expiries {
 		before := e.table.due.len()

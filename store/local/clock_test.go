@@ -132,7 +132,7 @@ func TestTimeAcrossRestarts(t *testing.T) {
 	}
 }
 
-// No process without a boot clock goes on from another one's.
+// Without a boot clock no process counts the downtime.
 func TestTwoProcessesWithoutABootClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, d := newComputer(t), newDisk()
@@ -166,8 +166,8 @@ func TestTimePassesBetweenShortProcesses(t *testing.T) {
 	})
 }
 
-// After a reboot time goes on from the first moment, though the process does not
-// live for a second.
+// After a reboot the clock is saved at once, though the process does not live for
+// a second.
 func TestTimeIsSavedAtOnceOnAnotherBoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, d := newComputer(t), newDisk()

@@ -150,7 +150,7 @@ func (e *Engine) setSetting(key string, value any) (leasehold.Setting, *batch, e
 	e.config.decode()
 	e.batches.pending.Settings = append(e.batches.pending.Settings, s)
 	e.record(leasehold.Record{
-		At: e.now().WallTime(), Kind: leasehold.KindConfigured,
+		At: e.clock.now().WallTime(), Kind: leasehold.KindConfigured,
 		Details: map[string]string{"key": key, "value": fmt.Sprint(s.Value), "before": fmt.Sprint(old.Value)},
 	})
 	signal(e.sweepNow) // which also applies a new interval

@@ -190,7 +190,7 @@ func TestStatusOfALongQueue(t *testing.T) {
 		e.mu.Lock()
 		for i := range n {
 			r := leasehold.AcquireRequest{Resource: "r", Holder: "w", Priority: i % 3, TTL: time.Minute, Timeout: leasehold.NoTimeout}
-			e.enqueue(e.now(), r)
+			e.enqueue(e.clock.now(), r)
 		}
 		if got := len(e.queues["r"].after(nil)); got != stepSize {
 			t.Errorf("one hold of the lock lists %d waiters, want %d", got, stepSize)

@@ -13,15 +13,16 @@
 // its memory, loads the journal again, puts waiters back into their positions
 // and continues; see recover.go.
 //
-// How the package is organised. Engine's methods are the API, one file for each
-// subject (lease.go, wait.go, list.go, history.go, watch.go, config.go,
-// cleanup.go, and module.go for other modules), and the goroutines (commit.go,
-// recover.go, the timer and the sweeper). They take the lock. What the lock
-// guards is the type state: its methods expect the lock to be held, and stand in
-// state.go, state_waiters.go and state_expiry.go. State is made of types that
-// know nothing of each other: table (rows and indexes), queue (waiters of one
-// resource), batches (what is not durable yet), config and clock. The publisher
-// passes durable records to watchers under a lock of its own.
+// How the package is organised. Engine's methods take the lock. They are the API,
+// one file for each subject (lease.go, wait.go, list.go, history.go, watch.go,
+// config.go, cleanup.go, and module.go for other modules), and the goroutines
+// (commit.go with recover.go, timers.go, and the sweeper in cleanup.go).
+//
+// What the lock guards is the type state, whose methods expect it to be held:
+// state.go (decisions), state_waiters.go and state_expiry.go. It is made of types
+// that know nothing of the engine: table (rows and indexes), queue (the waiters
+// of one resource), batches (what is not durable yet), config and clock. The
+// publisher passes durable records to watchers under a lock of its own.
 package local
 
 import (
@@ -113,7 +114,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	e.failInterrupted(e.now())
+	e.failInterrupted(e.clock.now())
 	e.dismissWaiters()
 	e.mu.Unlock()
 	e.stop()
@@ -164,7 +165,7 @@ func (e *Engine) decideAndApply(ctx context.Context, op string, decide func(mach
 		return d, e.opError(op, "", err)
 	}
 	defer e.mu.Unlock()
-	d.now = e.now()
+	d.now = e.clock.now()
 	d.out = decide(d.now)
 	d.seen = e.apply(d.now, d.out)
 	d.refusal = e.refusal(op, d.now, d.out)

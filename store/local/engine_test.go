@@ -55,7 +55,7 @@ func TestCloseTwiceAndUseAfterClose(t *testing.T) {
 	})
 }
 
-// A refusal tells of a lease, so it waits until that lease is on disk.
+// A refusal names a lease, so it waits until that lease is on disk.
 func TestRefusalAndReadsWaitForTheDisk(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		d.set(func(d *disk) { d.slowness = time.Second })

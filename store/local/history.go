@@ -16,7 +16,7 @@ func (e *Engine) History(ctx context.Context, r leasehold.HistoryRequest) (lease
 		return leasehold.HistoryPage{}, e.opError("history", "", err)
 	}
 	limit := q.Limit
-	q.Limit++ // one more tells whether there is another page
+	q.Limit++ // one more shows whether there is another page
 	records, err := e.journal.History(ctx, q)
 	if err != nil {
 		return leasehold.HistoryPage{}, e.opError("history", "", unavailable(err))
@@ -87,7 +87,7 @@ func (e *Engine) purgeThrough(through uint64, n int) (*batch, int, error) {
 	}
 	e.purged = through
 	e.record(leasehold.Record{
-		At: e.now().WallTime(), Kind: leasehold.KindPurged, Why: "retention",
+		At: e.clock.now().WallTime(), Kind: leasehold.KindPurged, Why: "retention",
 		Details: map[string]string{"count": strconv.Itoa(n), "through": strconv.FormatUint(through, 10)},
 	})
 	e.lastPurge = e.seq

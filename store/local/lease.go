@@ -29,7 +29,7 @@ func (e *Engine) Acquire(ctx context.Context, r leasehold.AcquireRequest) (lease
 func (e *Engine) grant(r leasehold.AcquireRequest, out machine.Outcome, now machine.Instant, err error) (leasehold.Grant, error) {
 	if out.Granted && r.ID.IsZero() && leasehold.ReasonOf(err) == leasehold.ReasonUnknown {
 		e.mu.Lock()
-		e.releaseUnclaimed(e.now(), out.Row) // nobody will ever know its id
+		e.releaseUnclaimed(e.clock.now(), out.Row) // nobody will ever know its id
 		e.mu.Unlock()
 	}
 	if err != nil {

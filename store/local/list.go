@@ -52,13 +52,13 @@ func (e *Engine) listStep(ctx context.Context, l *listing) (*batch, error) {
 		return nil, err
 	}
 	defer e.mu.Unlock()
-	now := e.now()
+	now := e.clock.now()
 	steps := 0
 	each := func(ent *entry) bool {
 		steps++
 		l.from = ent.row.Resource
 		if steps > stepSize {
-			return false // go on from this one
+			return false // continue from this one
 		}
 		return l.add(ent.row, now)
 	}
@@ -100,7 +100,7 @@ func newListing(r leasehold.ListRequest) (*listing, error) {
 	return l, nil
 }
 
-// add puts the row on the page if it fits, and says whether to go on.
+// add appends the row to the page if it matches, and says whether to continue.
 func (l *listing) add(row machine.Row, now machine.Instant) bool {
 	if l.Resource != "" && row.Resource != l.Resource || !strings.HasPrefix(row.Resource, l.Prefix) {
 		l.done = row.Resource > l.Prefix && row.Resource > l.Resource

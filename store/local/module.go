@@ -30,7 +30,7 @@ func (e *Engine) decide(resource string, id leasehold.ID, decide func(engine.Vie
 		return nil, e.opError("do", resource, err)
 	}
 	defer e.mu.Unlock()
-	now := e.now()
+	now := e.clock.now()
 	fresh := e.fresh(id)
 	e.checkLimits(now, resource, "", &fresh)
 	d, err := decide(engine.View{Row: e.table.row(resource), Now: now, Fresh: fresh})
@@ -68,7 +68,7 @@ func (e *Engine) look(resources []string, show func(i int, v engine.View)) (b *b
 		return nil, err
 	}
 	defer e.mu.Unlock()
-	now := e.now()
+	now := e.clock.now()
 	for i, resource := range resources {
 		show(i, engine.View{Row: e.table.row(resource), Now: now})
 		b = later(b, e.seen(resource))

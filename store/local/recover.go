@@ -40,8 +40,8 @@ const (
 )
 
 // recover brings the engine back after the commit of b failed. Decisions made on
-// top of b are void. B itself may be on disk all the same: the reloaded commit
-// counter tells. Until then nothing is decided.
+// top of b are void. Whether b itself is on disk all the same, the reloaded
+// commit counter shows. Until then nothing is decided.
 func (e *Engine) recover(b *batch, cause error) {
 	e.mu.Lock()
 	e.down = cause
@@ -103,7 +103,7 @@ func (e *Engine) resume(l loaded, voids ...*batch) {
 		}
 		return
 	}
-	now := e.now()
+	now := e.clock.now()
 	for _, b := range voids {
 		for _, r := range b.events {
 			if r.Kind == leasehold.KindFailed {

@@ -162,8 +162,8 @@ func TestFailureDuringAnOutageIsRecordedLater(t *testing.T) {
 	})
 }
 
-// A grant may reach the disk though its commit failed, after its caller has
-// left without a way to ask for it. It must not stay until its ttl.
+// A grant may reach the disk though its commit failed, after its caller has left
+// without knowing the id. It must not stay until its ttl.
 func TestUnclaimedGrantOfAnOutageIsReleased(t *testing.T) {
 	for _, waiting := range []bool{false, true} {
 		bubble(t, func(t *testing.T, e *Engine, d *disk) {
@@ -196,7 +196,7 @@ func TestUnclaimedGrantOfAnOutageIsReleased(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second)
 			if s, err := e.Status(t.Context(), "r"); err != nil || s.Locked() {
-				t.Errorf("waiting=%v: Status = %+v, %v, want the orphan given back", waiting, s.Lease, err)
+				t.Errorf("waiting=%v: Status = %+v, %v, want the unclaimed grant released", waiting, s.Lease, err)
 			}
 			d.checkSeqs(t)
 		})
@@ -220,7 +220,7 @@ func TestCloseDuringAnOutage(t *testing.T) {
 	})
 }
 
-// The last commit, of the closing engine, fails: its callers still hear.
+// The last commit, of the closing engine, fails: its callers are still answered.
 func TestCloseWithAFailingLastCommit(t *testing.T) {
 	for _, loads := range []int{0, 1 << 30} {
 		synctest.Test(t, func(t *testing.T) {
@@ -261,8 +261,8 @@ func TestTimeoutDuringAVoidGrant(t *testing.T) {
 	})
 }
 
-// The commit that carries the word to a superseded waiter fails: it hears all
-// the same, the newer request keeps the place, and the record is made good.
+// The commit with the answer for a superseded waiter fails: it is answered all the
+// same, the newer request keeps the position, and the failure is recorded.
 func TestSupersededDuringAFailedCommit(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		g := acquire(t, e, "r", "a", time.Hour)

@@ -90,8 +90,6 @@ func (s *state) ready() error {
 	return nil
 }
 
-func (s *state) now() machine.Instant { return s.clock.now() }
-
 // tryAcquire runs the rule on a request that is filled in.
 func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id leasehold.ID) machine.Outcome {
 	fresh := s.fresh(id)

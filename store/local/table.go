@@ -26,7 +26,7 @@ type table struct {
 	callers map[string]int          // how many of the live are a caller's
 }
 
-// entry is one row and where it stands in the indexes. There may be millions:
+// entry is one row and its links into the indexes. There may be millions:
 // every field costs.
 type entry struct {
 	row        machine.Row

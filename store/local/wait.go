@@ -82,7 +82,7 @@ func (e *Engine) received(ctx context.Context, w *waiter, a answer) (leasehold.G
 func (e *Engine) cancelled(ctx context.Context, w *waiter) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := e.now()
+	now := e.clock.now()
 	w.left = true
 	switch {
 	case !w.granted:
@@ -108,7 +108,7 @@ func (e *Engine) timedOut(w *waiter) (*batch, *leasehold.Error) {
 		w.overdue = true
 		return nil, nil
 	}
-	err := e.timeOut(e.now(), w)
+	err := e.timeOut(e.clock.now(), w)
 	if e.down != nil {
 		return nil, err // it has seen nothing, and is recorded after recovery
 	}

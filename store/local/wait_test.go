@@ -12,8 +12,8 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// A waiter's proposed id goes live elsewhere while it waits: it hears, and the
-// next one is served.
+// A waiter's proposed id is granted elsewhere while it waits: it is refused, and
+// the next one is served.
 func TestWaiterWhoseIDIsUsedElsewhere(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		g := acquire(t, e, "r", "a", time.Hour)
@@ -41,11 +41,11 @@ func TestPositionOfAnotherHolderIsRefused(t *testing.T) {
 	})
 }
 
-// A client that waits and asks once more beside it gets one lease, not two.
+// A client that waits and acquires beside it gets one lease, not two.
 func TestAcquireBesideOwnWait(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
-		// The only way to find the resource free with the place still there is
-		// that the place is absent.
+		// The resource can be free while the position exists only if the position
+		// is reserved.
 		id := leasehold.NewID()
 		g := acquire(t, e, "r", "a", time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -58,7 +58,7 @@ func TestAcquireBesideOwnWait(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(e.queues) != 0 {
-			t.Error("the kept place outlived its lease")
+			t.Error("the reserved position outlived its lease")
 		}
 	})
 }
@@ -82,8 +82,8 @@ func TestGrantSupersedesAPresentWaiter(t *testing.T) {
 	})
 }
 
-// A client that comes back and leaves again is kept for another half minute,
-// and does not keep the places of others any longer.
+// A client that comes back and leaves again has its position reserved for another
+// half minute, and does not prolong the reservations of others.
 func TestReservedPositionsEndOnTime(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		acquire(t, e, "r", "a", time.Hour)
@@ -109,7 +109,7 @@ func TestReservedPositionsEndOnTime(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if kept(again) {
-			t.Error("a place was kept for more than 30 s")
+			t.Error("a position was reserved for more than 30 s")
 		}
 	})
 }

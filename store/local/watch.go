@@ -54,7 +54,7 @@ func (e *Engine) WatchBatches(ctx context.Context, r leasehold.WatchRequest, eac
 // maxUnread is how many notices a watcher may have unread.
 const maxUnread = 4096
 
-// filter is what a watcher asks for.
+// filter selects notices.
 type filter struct{ prefix, holder string }
 
 // match returns the notices that match: the slice itself if all do.

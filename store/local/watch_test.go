@@ -11,7 +11,7 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// watch collects what a watcher is told until its context ends.
+// watch collects a watcher's notices until its context ends.
 func watch(ctx context.Context, e *Engine, r leasehold.WatchRequest) (told func() []leasehold.Notice, ended <-chan error) {
 	var notices []leasehold.Notice
 	c := make(chan error, 1)
@@ -110,8 +110,7 @@ func TestReplayIsBounded(t *testing.T) {
 	}
 }
 
-// A watcher that falls behind is told where to go on from, and hears what comes
-// after that.
+// A watcher that falls behind gets a reset, and what comes after it.
 func TestSlowWatcherIsReset(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		stuck := make(chan struct{})
@@ -192,7 +191,7 @@ func TestLogStaysShort(t *testing.T) {
 	}
 }
 
-// No answer waits for the watchers: it is let go while the publisher is stuck.
+// No answer waits for the watchers: it comes while the publisher is stuck.
 func TestAnswersDoNotWaitForThePublisher(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		told, _ := watch(t.Context(), e, leasehold.WatchRequest{})
@@ -205,7 +204,7 @@ func TestAnswersDoNotWaitForThePublisher(t *testing.T) {
 	})
 }
 
-// What was durable when a watcher joined is not told to it, published or not.
+// A new watcher does not get what was durable before it, published or not.
 func TestNewWatcherGetsOnlyNewRecords(t *testing.T) {
 	p := newPublisher(0)
 	before, _ := p.subscribe(leasehold.WatchRequest{})
@@ -231,13 +230,13 @@ func TestNewWatcherGetsOnlyNewRecords(t *testing.T) {
 	}
 }
 
-// Close tells watchers what its last commit made durable, then ends them.
+// Close publishes what its last commit made durable, then ends the watches.
 func TestClosePublishes(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		told, ended := watch(t.Context(), e, leasehold.WatchRequest{})
 		d.set(func(d *disk) { d.slowness = time.Second })
 		go e.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "a", TTL: time.Hour})
-		synctest.Wait() // it is on its way to the disk
+		synctest.Wait() // it is being committed
 		go e.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "s", Holder: "a", TTL: time.Hour})
 		synctest.Wait() // it waits for the next commit
 		e.Close()
@@ -271,7 +270,7 @@ func TestWatchEnds(t *testing.T) {
 	})
 }
 
-// What the history does not keep, watchers hear all the same.
+// Watchers also get what the history does not keep.
 func TestWatchersGetRecordsThatAreNotKept(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		if _, err := e.SetSetting(t.Context(), leasehold.SettingKeepHistory, false); err != nil {
@@ -285,9 +284,8 @@ func TestWatchersGetRecordsThatAreNotKept(t *testing.T) {
 	})
 }
 
-// Whoever has an answer finds its record with a watch: it is published before
-// the answer is let go, by a commit that went well and by one that only seemed
-// to fail.
+// A caller with an answer finds its record with a watch: it is published before
+// the answer, by a commit that went well and by one that only seemed to fail.
 func TestNoticesComeBeforeTheirAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		d.set(func(d *disk) {

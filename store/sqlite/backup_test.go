@@ -18,7 +18,7 @@ import (
 )
 
 // TestBackupAndRestore copies a store that is being hammered. The copy holds
-// what had been acknowledged, makes sense in itself, and goes on with tokens
+// what had been acknowledged, is consistent, and continues with tokens
 // that were never given out.
 func TestBackupAndRestore(t *testing.T) {
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func TestBackupAndRestore(t *testing.T) {
 	t.Logf("%d leases before the backup, %d in all", len(before), len(acked))
 }
 
-// waitFor waits for something that goroutines on a real file bring about.
+// waitFor waits until f is true.
 func waitFor(t *testing.T, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !f(); {

@@ -280,7 +280,7 @@ func (c *checker) read(t *testing.T, rec leasehold.Record) {
 	c.lastSeq = rec.Seq
 	switch rec.Kind {
 	case leasehold.KindFailed, leasehold.KindPurged, leasehold.KindConfigured:
-		return // tells of a request or of the store, not of a lease
+		return // about a request or the store, not about a lease
 	}
 	if before, ok := c.last[rec.Resource]; ok && before.After != rec.Before {
 		t.Errorf("history record %d of %s goes from %v to %v, but the one before it went to %v",

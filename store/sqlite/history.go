@@ -110,76 +110,54 @@ func prefixEnd(prefix string) string {
 // is old enough itself, or until there are too many.
 func (j *journal) PurgePoint(ctx context.Context, before time.Time, keep int64) (through uint64, n int, err error) {
 	err = j.read(ctx, &j.scanners, func(conn *sqlite.Conn) error {
-		var last int64
-		if last, err = purgeable(conn, before, keep); err != nil || last == 0 {
+		last, err := purgeable(conn, before, keep)
+		if err != nil || last == 0 {
 			return err
 		}
-		n, through, err = countThrough(conn, last)
-		return err
+		return runQuery(conn, sqlCountThrough,
+			func(s *sqlite.Stmt) { s.BindInt64(1, last) },
+			func(s *sqlite.Stmt) { n, through = s.ColumnInt(0), uint64(s.ColumnInt64(1)) })
 	})
 	return through, n, err
 }
 
 // purgeable returns the seq up to which everything may be purged, or zero.
 func purgeable(conn *sqlite.Conn, before time.Time, keep int64) (int64, error) {
-	oldest, newest, err := span(conn)
+	var oldest, newest, surplus, kept int64
+	err := runQuery(conn, sqlHistorySpan,
+		func(*sqlite.Stmt) {},
+		func(s *sqlite.Stmt) { oldest, newest = s.ColumnInt64(0), s.ColumnInt64(1) })
 	if err != nil || newest == 0 {
 		return 0, err
 	}
-	var surplus int64
 	if newest-oldest >= keep { // else there cannot be more than keep
-		surplus, err = querySeq(conn, sqlNewestSurplus, func(s *sqlite.Stmt) { s.BindInt64(1, keep) })
+		err = runQuery(conn, sqlNewestSurplus,
+			func(s *sqlite.Stmt) { s.BindInt64(1, keep) },
+			func(s *sqlite.Stmt) { surplus = s.ColumnInt64(0) })
 		if err != nil {
 			return 0, err
 		}
 	}
-	kept, err := querySeq(conn, sqlOldestKept, func(s *sqlite.Stmt) {
-		bindTime(s, 1, before)
-		s.BindInt64(2, surplus)
-	})
+	err = runQuery(conn, sqlOldestKept,
+		func(s *sqlite.Stmt) { bindTime(s, 1, before); s.BindInt64(2, surplus) },
+		func(s *sqlite.Stmt) { kept = s.ColumnInt64(0) })
 	if kept == 0 {
 		return newest, err // all of them are too old or too many
 	}
 	return kept - 1, err
 }
 
-func span(conn *sqlite.Conn) (oldest, newest int64, err error) {
-	stmt, err := conn.Prepare(sqlHistorySpan)
-	if err != nil {
-		return 0, 0, err
-	}
-	err = eachRow(stmt, func() error {
-		oldest, newest = stmt.ColumnInt64(0), stmt.ColumnInt64(1)
-		return nil
-	})
-	return oldest, newest, err
-}
-
-// querySeq returns the seq that a query returns, or zero.
-func querySeq(conn *sqlite.Conn, sql string, bind func(*sqlite.Stmt)) (seq int64, err error) {
+// runQuery runs a prepared query and calls row for each row.
+func runQuery(conn *sqlite.Conn, sql string, bind, row func(*sqlite.Stmt)) error {
 	stmt, err := conn.Prepare(sql)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	bind(stmt)
-	err = eachRow(stmt, func() error {
-		seq = stmt.ColumnInt64(0)
+	return eachRow(stmt, func() error {
+		row(stmt)
 		return nil
 	})
-	return seq, err
-}
-
-func countThrough(conn *sqlite.Conn, last int64) (n int, through uint64, err error) {
-	stmt, err := conn.Prepare(sqlCountThrough)
-	if err != nil {
-		return 0, 0, err
-	}
-	stmt.BindInt64(1, last)
-	err = eachRow(stmt, func() error {
-		n, through = stmt.ColumnInt(0), uint64(stmt.ColumnInt64(1))
-		return nil
-	})
-	return n, through, err
 }
 
 // bindTime binds the first whole millisecond that is not before t; none is

@@ -241,8 +241,7 @@ func (j *journal) read(ctx context.Context, from **sqlitex.Pool, f func(*sqlite.
 // Query implements local.Querier, on a connection that cannot write. Statements
 // stay prepared, so a module puts its values into arguments.
 func (j *journal) Query(ctx context.Context, sql string, args []any, row func(engine.Columns) error) error {
-	var stop error // row's own, to be returned as it is
-	err := j.read(ctx, &j.readers, func(conn *sqlite.Conn) error {
+	return j.read(ctx, &j.readers, func(conn *sqlite.Conn) error {
 		stmt, err := conn.Prepare(sql)
 		if err != nil {
 			return err
@@ -250,15 +249,8 @@ func (j *journal) Query(ctx context.Context, sql string, args []any, row func(en
 		if err := bindArgs(stmt, args); err != nil {
 			return err
 		}
-		return eachRow(stmt, func() error {
-			stop = row(columns{stmt})
-			return stop
-		})
+		return eachRow(stmt, func() error { return row(columns{stmt}) })
 	})
-	if stop != nil {
-		return stop
-	}
-	return err
 }
 
 // columns reads one result row. What it returns stays valid after the row.

@@ -80,7 +80,7 @@ func TestMigrations(t *testing.T) {
 }
 
 // TestMigrationFails: the first step of a module works, the second does not.
-// Neither is there afterwards, the leases are, and a row tells what happened.
+// Neither is there afterwards, the leases are, and a row says what happened.
 func TestMigrationFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	s := newStore(t, path, nil)

@@ -16,7 +16,7 @@ import (
 
 // reserve is a file beside the database that takes up space until the disk is
 // full. It is then deleted, so that leases and deletes go on, and made again
-// when there is room. Nil is none.
+// when there is room.
 type reserve struct {
 	path string
 	size int64
@@ -51,7 +51,7 @@ func (r *reserve) create() {
 	if r.size == 0 {
 		return // another process's stays: it will need it again
 	}
-	if err := r.allocate(r.size); err != nil {
+	if err := r.allocate(); err != nil {
 		r.remove(err)
 	}
 }
@@ -84,15 +84,15 @@ func (r *reserve) remove(cause error) {
 // restore tries until there is room for the reserve and a quarter more: with less
 // it would be freed again the next moment.
 func (r *reserve) restore() {
-	for tick := time.NewTicker(restoreEvery); ; {
+	tick := time.NewTicker(restoreEvery)
+	defer tick.Stop()
+	for {
 		select {
 		case <-tick.C:
 		case <-r.stop:
-			tick.Stop()
 			return
 		}
 		if r.tryRestore() {
-			tick.Stop()
 			r.log.Info("the disk has room again: the reserve is restored", "reserve", r.path, "bytes", r.size)
 			return
 		}
@@ -107,7 +107,7 @@ func (r *reserve) tryRestore() bool {
 	if free, err := freeSpace(filepath.Dir(r.path)); err != nil || free < r.size+r.size/4 {
 		return false
 	}
-	if r.allocate(r.size) != nil {
+	if r.allocate() != nil {
 		_ = os.Remove(r.path)
 		return false
 	}
@@ -115,21 +115,18 @@ func (r *reserve) tryRestore() bool {
 	return true
 }
 
-// allocate makes the file take up size bytes of the disk.
-func (r *reserve) allocate(size int64) error {
+// allocate makes the file take up its size on the disk.
+func (r *reserve) allocate() error {
 	file, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(allocate(file, size), file.Close())
+	return errors.Join(allocate(file, r.size), file.Close())
 }
 
 // close stops the goroutine. The file stays: a server that starts on a full disk
 // needs it most.
 func (r *reserve) close() {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	again := r.closed
 	r.closed = true

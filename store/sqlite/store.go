@@ -103,8 +103,8 @@ type Options struct {
 	MustExist bool
 
 	// Reach says how to reach this process, such as the address of its JSON API.
-	// A program that is refused the file meanwhile is told. Default: it is told
-	// only the process id and the host.
+	// The error of a program that is refused the file contains it. Default: the
+	// error has only the process id and the host.
 	Reach string
 
 	// Reserve is how many bytes of disk are kept beside the file, as FILE.reserve,

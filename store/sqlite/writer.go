@@ -161,15 +161,7 @@ func (w *writer) writeExtra(extra engine.Statement) error {
 	if err := bindArgs(stmt, extra.Args); err != nil {
 		return err
 	}
-	for {
-		more, err := stmt.Step()
-		if err != nil {
-			return err
-		}
-		if !more {
-			return stmt.Reset()
-		}
-	}
+	return eachRow(stmt, func() error { return nil }) // of a RETURNING clause
 }
 
 func (w *writer) writeCounters(b *local.Batch) error {
