@@ -133,12 +133,12 @@ func (s *state) requeue(now machine.Instant, d delivery) {
 	w.granted = false
 	s.queue(w.req.Resource).add(w.position, w)
 	if w.overdue {
-		s.batches.send(w, answer{err: s.timeOut(now, w)})
+		s.batches.send(w, answer{err: s.expireWait(now, w)})
 	}
 }
 
-// timeOut ends a wait whose time is up.
-func (s *state) timeOut(now machine.Instant, w *waiter) *leasehold.Error {
+// expireWait ends a wait whose time is up.
+func (s *state) expireWait(now machine.Instant, w *waiter) *leasehold.Error {
 	w.left = true
 	s.dequeue(now, w, "timeout")
 	return s.waitError(now, w, leasehold.ReasonTimeout, nil)

@@ -13,7 +13,7 @@ func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 	if err := r.Validate(); err != nil {
 		return leasehold.Grant{}, e.opError("acquire", r.Resource, err)
 	}
-	began := time.Now()
+	started := time.Now()
 	r = copyRequest(r)
 	id := freshID(r.ID)
 	var w *waiter
@@ -38,7 +38,7 @@ func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 	case err != nil:
 		return leasehold.Grant{}, e.opError("acquire", r.Resource, err)
 	case w != nil: // nothing is answered yet, so it need not be durable
-		return e.waitLoop(ctx, w, began)
+		return e.waitLoop(ctx, w, started)
 	}
 	return e.grant(r, d.out, d.now, e.awaitDurable(ctx, "acquire", d))
 }
@@ -48,10 +48,10 @@ func refuse(resource string, reason leasehold.Reason) machine.Outcome {
 }
 
 // waitLoop waits until the grant, the timeout, or until the caller leaves.
-func (e *Engine) waitLoop(ctx context.Context, w *waiter, began time.Time) (leasehold.Grant, error) {
+func (e *Engine) waitLoop(ctx context.Context, w *waiter, started time.Time) (leasehold.Grant, error) {
 	var timeout <-chan time.Time
 	if w.req.Timeout != leasehold.NoTimeout {
-		timer := time.NewTimer(max(minTimer, w.req.Timeout-time.Since(began)))
+		timer := time.NewTimer(max(minTimer, w.req.Timeout-time.Since(started)))
 		defer timer.Stop()
 		timeout = timer.C
 	}
@@ -108,7 +108,7 @@ func (e *Engine) timedOut(w *waiter) (*batch, *leasehold.Error) {
 		w.overdue = true
 		return nil, nil
 	}
-	err := e.timeOut(e.clock.now(), w)
+	err := e.expireWait(e.clock.now(), w)
 	if e.down != nil {
 		return nil, err // it has seen nothing, and is recorded after recovery
 	}
