@@ -15,8 +15,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// TestExplain: whatever the disk and SQLite say becomes words about the file.
-func TestExplain(t *testing.T) {
+// TestFileErr: errors of the disk and of SQLite become errors about the file.
+func TestFileErr(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		what error
@@ -38,12 +38,12 @@ func TestExplain(t *testing.T) {
 		{errors.New("something else"), nil, "something else"},
 		{context.Canceled, context.Canceled, "canceled"},
 	} {
-		got := explain("/x/leases.db", fmt.Errorf("while working: %w", c.err))
+		got := fileErr("/x/leases.db", fmt.Errorf("while working: %w", c.err))
 		if !errors.Is(got, c.err) || c.what != nil && !errors.Is(got, c.what) || !strings.Contains(got.Error(), c.says) {
-			t.Errorf("explain(%v) = %v, want %v that says %q", c.err, got, c.what, c.says)
+			t.Errorf("fileErr(%v) = %v, want %v that says %q", c.err, got, c.what, c.says)
 		}
-		if again := explain("/y", got); again != got && errors.As(got, new(*fileError)) {
-			t.Errorf("explain(%v) once more = %v", got, again)
+		if again := fileErr("/y", got); again != got && errors.As(got, new(*fileError)) {
+			t.Errorf("fileErr(%v) once more = %v", got, again)
 		}
 	}
 	if err := unavailable("open", "/x", nil); err != nil {

@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/local"
 )
 
@@ -17,8 +19,8 @@ var everyType = engine.Module{Name: "kinds", Migrations: []engine.Migration{
 	{Name: "values", SQL: "CREATE TABLE kinds_values (n INTEGER PRIMARY KEY, v ANY) STRICT"},
 }}
 
-// TestSeamValues: every kind of value that a module may write comes back.
-func TestSeamValues(t *testing.T) {
+// TestModuleValues: every kind of value that a module may write comes back.
+func TestModuleValues(t *testing.T) {
 	j := newJournal(t, Options{Modules: []engine.Module{everyType}})
 	const insert = "INSERT INTO kinds_values (n, v) VALUES (?, ?) RETURNING n"
 	b := &local.Batch{}
@@ -84,7 +86,7 @@ func TestQueryErrors(t *testing.T) {
 	}
 }
 
-// TestExtraFails: a statement that fails takes the whole batch with it.
+// TestExtraFails: a statement that fails voids the whole batch.
 func TestExtraFails(t *testing.T) {
 	for name, extra := range map[string]engine.Statement{
 		"nonsense":        {SQL: "INSRT"},
@@ -111,11 +113,11 @@ func TestExtraFails(t *testing.T) {
 	}
 }
 
-// TestSeamThroughTheStore: the engine's seam reaches the file.
-func TestSeamThroughTheStore(t *testing.T) {
+// TestModuleThroughTheStore: the engine writes a module's rows to the file.
+func TestModuleThroughTheStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	s := newStore(t, path, &Options{Modules: []engine.Module{toys}})
-	id, err := takeToy(t.Context(), s, "toy/1")
+	id, err := acquireToy(t.Context(), s, "toy/1")
 	if err != nil {
 		t.Fatalf("Do() = %v", err)
 	}
@@ -125,10 +127,74 @@ func TestSeamThroughTheStore(t *testing.T) {
 	if err != nil || len(rows) != 1 {
 		t.Errorf("Query() = %v, %v, want one row", rows, err)
 	}
-	if err := dropToy(t.Context(), s, "toy/1", id); err != nil {
+	if err := releaseToy(t.Context(), s, "toy/1", id); err != nil {
 		t.Errorf("Do() = %v", err)
 	}
 	if rows, err := toyRows(t.Context(), s); err != nil || len(rows) != 0 {
 		t.Errorf("Query() = %v, %v, want none", rows, err)
 	}
+}
+
+// toys is a module as small as can be: who holds a toy's lease has a row with
+// the lease's token, and nobody else has.
+var toys = engine.Module{Name: "toy", Migrations: []engine.Migration{
+	{Name: "rows", SQL: `
+		CREATE TABLE toy_rows (resource TEXT PRIMARY KEY, token INTEGER NOT NULL) STRICT; -- by resource
+		CREATE INDEX toy_rows_by_token ON toy_rows (token);`},
+}}
+
+var unlimited = leasehold.Unlimited
+
+// acquireToy acquires the lease and writes the row, in one step.
+func acquireToy(ctx context.Context, e engine.Engine, resource string) (leasehold.ID, error) {
+	var id leasehold.ID
+	err := e.Do(ctx, resource, func(v engine.View) (engine.Decision, error) {
+		r := leasehold.AcquireRequest{Resource: resource, Holder: "toy", TTL: time.Hour, MaxRenewals: &unlimited}
+		o := machine.Acquire(v.Now, r, v.Fresh, []machine.Row{v.Row}, nil, machine.Standard)
+		if o.Reason != "" {
+			return engine.Decision{}, &leasehold.Error{Reason: o.Reason, Op: "toy"}
+		}
+		id = o.Row.ID
+		return engine.Decision{Outcome: o, Extras: []engine.Statement{{
+			SQL:  "INSERT INTO toy_rows (resource, token) VALUES (?, ?)",
+			Args: []any{resource, int64(o.Row.Token)},
+		}}}, nil
+	})
+	return id, err
+}
+
+// releaseToy releases the lease and deletes the row, in one step.
+func releaseToy(ctx context.Context, e engine.Engine, resource string, id leasehold.ID) error {
+	return e.Do(ctx, resource, func(v engine.View) (engine.Decision, error) {
+		o := machine.Release(v.Now, leasehold.ReleaseRequest{ID: id}, v.Row, machine.Standard)
+		if o.Reason != "" {
+			return engine.Decision{}, &leasehold.Error{Reason: o.Reason, Op: "toy"}
+		}
+		return engine.Decision{Outcome: o, Extras: []engine.Statement{{
+			SQL: "DELETE FROM toy_rows WHERE resource = ?", Args: []any{resource},
+		}}}, nil
+	})
+}
+
+// breakToy breaks a toy that an earlier process left behind.
+func breakToy(ctx context.Context, e engine.Engine, resource string) error {
+	return e.Do(ctx, resource, func(v engine.View) (engine.Decision, error) {
+		o := machine.Break(v.Now, leasehold.BreakRequest{}, v.Row, machine.Standard)
+		if o.Reason != "" { // nothing there to break
+			o = machine.Outcome{}
+		}
+		return engine.Decision{Outcome: o, Extras: []engine.Statement{{
+			SQL: "DELETE FROM toy_rows WHERE resource = ?", Args: []any{resource},
+		}}}, nil
+	})
+}
+
+// toyRows reads the tokens by resource.
+func toyRows(ctx context.Context, e engine.Engine) (map[string]uint64, error) {
+	rows := map[string]uint64{}
+	err := e.Query(ctx, "SELECT resource, token FROM toy_rows", nil, func(c engine.Columns) error {
+		rows[c.Text(0)] = uint64(c.Int64(1))
+		return nil
+	})
+	return rows, err
 }

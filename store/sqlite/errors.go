@@ -14,9 +14,9 @@ import (
 // What can be wrong with a database file, for errors.Is. They come inside a
 // *leasehold.Error whose text says which file, what is wrong and what to do.
 var (
-	// ErrInUse: another process, or another Store of this one, has the file.
+	// ErrInUse: another process, or another Store of this process, has the file.
 	ErrInUse = errors.New("in use")
-	// ErrForeign: the file is no Leasehold database. It is left as it is.
+	// ErrForeign: the file is no Leasehold database. It is not changed.
 	ErrForeign = errors.New("not a Leasehold database")
 	// ErrNewer: a newer program has changed the file's schema.
 	ErrNewer = errors.New("written by a newer program")
@@ -28,8 +28,8 @@ var (
 	ErrFull = errors.New("no space left")
 	// ErrExists: the file to be written is there already.
 	ErrExists = errors.New("exists already")
-	// ErrMissing: there is no such file, and Options.MustExist forbids to make
-	// it. Unlike the others it comes as ErrInvalid: waiting does not help.
+	// ErrMissing: there is no such file, and Options.MustExist forbids making it.
+	// Unlike the others it comes as ErrInvalid: waiting does not help.
 	ErrMissing = errors.New("does not exist; check the name")
 )
 
@@ -59,8 +59,8 @@ func (e *fileError) Unwrap() []error {
 	return errs
 }
 
-// explain turns whatever SQLite or the system said about the file into words.
-func explain(path string, err error) error {
+// fileErr turns an error of SQLite or of the system into one about the file.
+func fileErr(path string, err error) error {
 	if err == nil || errors.As(err, new(*fileError)) || leasehold.ReasonOf(err) != "" ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -105,7 +105,14 @@ func damaged(path string, cause error) error {
 		detail: "is damaged; keep a copy of it and restore the last backup"}
 }
 
-// unavailable is explain for the callers of the package.
+// invalid is the error for an argument of Open, Backup or Restore.
+func invalid(field, problem string, args ...any) error {
+	err := leasehold.Invalid(field, problem, args...)
+	err.Store = kind
+	return err
+}
+
+// unavailable is the error of an exported function.
 func unavailable(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -116,5 +123,5 @@ func unavailable(op, path string, err error) error {
 		}
 		return err
 	}
-	return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Op: op, Store: kind, Cause: explain(path, err)}
+	return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Op: op, Store: kind, Cause: fileErr(path, err)}
 }

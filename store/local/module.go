@@ -7,46 +7,45 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
-	"github.com/leasehold/leasehold/machine"
 )
 
 // Do implements engine.Engine.
 func (e *Engine) Do(ctx context.Context, resource string, decide func(engine.View) (engine.Decision, error)) error {
 	if err := leasehold.CheckResource(resource); err != nil {
-		return e.explain("do", "", err)
+		return e.opError("do", "", err)
 	}
 	if ctx.Err() != nil {
-		return e.explain("do", resource, unavailable(context.Cause(ctx)))
+		return e.opError("do", resource, unavailable(context.Cause(ctx)))
 	}
 	b, refusal := e.decide(resource, leasehold.NewID(), decide)
-	if err := e.durable(ctx, b); err != nil {
-		return e.explain("do", resource, err)
+	if err := b.durable(ctx); err != nil {
+		return e.opError("do", resource, err)
 	}
 	return refusal
 }
 
 // decide returns the batch that the answer must wait for, and the refusal.
 func (e *Engine) decide(resource string, id leasehold.ID, decide func(engine.View) (engine.Decision, error)) (*batch, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
-		return nil, e.explain("do", resource, unavailable(err))
+	if err := e.lockReady(); err != nil {
+		return nil, e.opError("do", resource, err)
 	}
-	now := e.now()
+	defer e.mu.Unlock()
+	now := e.clock.now()
 	fresh := e.fresh(id)
-	e.limit(now, resource, "", &fresh)
+	e.checkLimits(now, resource, "", &fresh)
 	d, err := decide(engine.View{Row: e.table.row(resource), Now: now, Fresh: fresh})
 	if err != nil {
 		return e.seen(resource), err
 	}
-	b := e.pending
+	b := e.batches.pending
 	if len(d.Extras) > 0 {
 		b.Extras = append(b.Extras, d.Extras...)
-		e.touch()
+		e.batches.touch()
 	}
 	e.apply(now, d.Outcome)
-	if d.Forget {
-		e.drop(now, resource)
+	if ent := e.table.rows[resource]; d.Forget && ent != nil {
+		e.forget(ent)
+		e.serve(now, resource)
 	}
 	if len(d.Extras) > 0 {
 		return b, nil
@@ -54,65 +53,57 @@ func (e *Engine) decide(resource string, id leasehold.ID, decide func(engine.Vie
 	return e.seen(resource), nil
 }
 
-func (e *Engine) drop(now machine.Instant, resource string) {
-	if ent := e.table.rows[resource]; ent != nil {
-		e.forget(ent)
-		e.serve(now, resource)
-	}
-}
-
 // Look implements engine.Engine.
 func (e *Engine) Look(ctx context.Context, resources []string, show func(i int, v engine.View)) error {
 	b, err := e.look(resources, show)
 	if err == nil {
-		err = e.durable(ctx, b)
+		err = b.durable(ctx)
 	}
-	return e.explain("look", "", err)
+	return e.opError("look", "", err)
 }
 
 // look shows the rows and returns the batch that they depend on.
 func (e *Engine) look(resources []string, show func(i int, v engine.View)) (b *batch, _ error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
-		return nil, unavailable(err)
+	if err := e.lockReady(); err != nil {
+		return nil, err
 	}
-	now := e.now()
+	defer e.mu.Unlock()
+	now := e.clock.now()
 	for i, resource := range resources {
 		show(i, engine.View{Row: e.table.row(resource), Now: now})
-		b = newer(b, e.seen(resource))
+		b = later(b, e.seen(resource))
 	}
 	return b, nil
 }
 
-// Names implements engine.Engine. It copies a bite at a time, as List does.
+// Names implements engine.Engine. It copies in steps, as List does.
 func (e *Engine) Names(ctx context.Context, prefix string) ([]string, error) {
 	var names []string
-	var seen batches
+	var seen seenBatches
 	for from, more := prefix, true; more; {
-		next, b, err := e.nameBite(prefix, from, &names)
+		next, b, err := e.nameStep(prefix, from, &names)
 		if err != nil {
-			return nil, e.explain("names", "", err)
+			return nil, e.opError("names", "", err)
 		}
 		seen.add(b)
 		from, more = next, next != ""
 	}
-	if err := seen.durable(ctx, e); err != nil {
-		return nil, e.explain("names", "", err)
+	if err := seen.durable(ctx); err != nil {
+		return nil, e.opError("names", "", err)
 	}
 	return names, nil
 }
 
-// nameBite goes on from a name for one hold of the lock. It returns where to go
-// on after it, or nothing at the end, and the batch that what it saw depends on.
-func (e *Engine) nameBite(prefix, from string, names *[]string) (next string, _ *batch, _ error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
-		return "", nil, unavailable(err)
+// nameStep appends the names from one on, under one hold of the lock. It returns
+// the name to continue from, empty at the end, and the batch that what it saw
+// depends on.
+func (e *Engine) nameStep(prefix, from string, names *[]string) (next string, _ *batch, _ error) {
+	if err := e.lockReady(); err != nil {
+		return "", nil, err
 	}
-	left := bite
-	e.table.named(from, func(ent *entry) bool {
+	defer e.mu.Unlock()
+	left := stepSize
+	e.table.from(from, func(ent *entry) bool {
 		name := ent.row.Resource
 		if !strings.HasPrefix(name, prefix) {
 			return false
@@ -124,7 +115,7 @@ func (e *Engine) nameBite(prefix, from string, names *[]string) (next string, _ 
 		*names = append(*names, name)
 		return true
 	})
-	return next, e.latest(), nil
+	return next, e.batches.latest(), nil
 }
 
 // Query implements engine.Engine.
@@ -144,5 +135,5 @@ func (e *Engine) Query(ctx context.Context, sql string, args []any, row func(eng
 	case err == nil || errors.As(err, new(*leasehold.Error)):
 		return err
 	}
-	return e.explain("query", "", unavailable(err))
+	return e.opError("query", "", unavailable(err))
 }

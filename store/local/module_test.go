@@ -102,14 +102,14 @@ func TestGuardedWriteMakesAvailable(t *testing.T) {
 	})
 }
 
-func TestQueryNeedsAJournalThatCan(t *testing.T) {
+func TestQueryNeedsAQuerier(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		err := e.Query(t.Context(), "SELECT 1", nil, nil)
 		wantReason(t, "Query", err, leasehold.ReasonUnsupported)
 	})
 }
 
-func TestLookShowsRowsAsTheyStand(t *testing.T) {
+func TestLookShowsRows(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		acquire(t, e, "held", "a", time.Minute)
 		var states []leasehold.State
@@ -125,9 +125,9 @@ func TestLookShowsRowsAsTheyStand(t *testing.T) {
 	})
 }
 
-func TestNamesTakesSeveralBites(t *testing.T) {
+func TestNamesInSteps(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
-		const n = 2*bite + 7
+		const n = 2*stepSize + 7
 		for i := range n {
 			acquire(t, e, fmt.Sprintf("blob:a/c/%06d", i), "a", time.Minute)
 		}
@@ -142,7 +142,7 @@ func TestNamesTakesSeveralBites(t *testing.T) {
 	})
 }
 
-func TestTheSeamIsShutWithTheEngine(t *testing.T) {
+func TestModuleCallsAfterClose(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		e.Close()
 		wantReason(t, "Look", e.Look(t.Context(), []string{"r"}, nil), leasehold.ReasonUnavailable)

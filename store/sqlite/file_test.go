@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// TestSettle writes a log once more and changes nothing in it.
-func TestSettle(t *testing.T) {
+// TestRewriteLog: the log has the same content afterwards.
+func TestRewriteLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	if err := settle(path); err != nil {
-		t.Errorf("settle() without a log = %v", err)
+	if err := rewriteLog(path); err != nil {
+		t.Errorf("rewriteLog() without a log = %v", err)
 	}
 	for _, size := range []int{0, 1, 1 << 20, 1<<20 + 7, 3 << 20} {
 		log := make([]byte, size)
@@ -20,11 +20,11 @@ func TestSettle(t *testing.T) {
 			log[i] = byte(rand.Uint32())
 		}
 		write(t, path+"-wal", string(log))
-		if err := settle(path); err != nil {
-			t.Errorf("settle(%d bytes) = %v", size, err)
+		if err := rewriteLog(path); err != nil {
+			t.Errorf("rewriteLog(%d bytes) = %v", size, err)
 		}
 		if got, err := os.ReadFile(path + "-wal"); err != nil || !bytes.Equal(got, log) {
-			t.Errorf("settle(%d bytes) left %d bytes, %v, want the same", size, len(got), err)
+			t.Errorf("rewriteLog(%d bytes) left %d bytes, %v, want the same", size, len(got), err)
 		}
 	}
 	if err := os.Remove(path + "-wal"); err != nil {
@@ -33,7 +33,7 @@ func TestSettle(t *testing.T) {
 	if err := os.Mkdir(path+"-wal", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := settle(path); err == nil {
-		t.Error("settle() of a directory = nil, want an error")
+	if err := rewriteLog(path); err == nil {
+		t.Error("rewriteLog() of a directory = nil, want an error")
 	}
 }
