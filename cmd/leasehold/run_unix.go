@@ -47,7 +47,7 @@ func (a *app) runUnderLease(ctx context.Context, f runFlags, resource string, co
 	r.say("holds %s with token %d", quote(resource), r.held.Token())
 	retention := r.startRetention()
 	outcome, err := guard.Run(&guard.Command{
-		Path: path, Args: command, Env: r.environment(), Grace: f.killAfter, Began: guard.LetGo,
+		Path: path, Args: command, Env: r.environment(), Grace: f.killAfter, Started: guard.CloseStdio,
 		Stuck: retention.stuck, Guardian: guardianArgs,
 	}, r, r.signals, func(s string) { r.warn("%s", s) })
 	retention.stop()
