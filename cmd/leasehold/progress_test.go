@@ -28,7 +28,7 @@ func TestProgressLine(t *testing.T) {
 		heldStatus(39*time.Second, "me"),
 		{Resource: "r"}, // free: the grant is on its way
 	} {
-		p.show(placeIn(s, me), s)
+		p.show(positionOf(s, me), s)
 	}
 	want := "2nd in line, held by codex:7f3, frees itself in 41 s\n1st in line, held by codex:7f3, frees itself in 39 s\n"
 	if out.String() != want {
@@ -73,8 +73,8 @@ func TestInTheWay(t *testing.T) {
 		{ended, ""},
 		{leasehold.Status{}, ""},
 	} {
-		if got := inTheWay(tt.status); got != tt.want {
-			t.Errorf("inTheWay(%+v) = %q, want %q", tt.status.Lease, got, tt.want)
+		if got := describeHolder(tt.status); got != tt.want {
+			t.Errorf("describeHolder(%+v) = %q, want %q", tt.status.Lease, got, tt.want)
 		}
 	}
 }
