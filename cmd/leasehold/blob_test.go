@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestPlainMessage: people read what happened and what to do, not when.
+// TestPlainMessage: the request's id and time are left out.
 func TestPlainMessage(t *testing.T) {
 	for message, want := range map[string]string{
 		"It is so.": "It is so.",

@@ -26,7 +26,7 @@ func TestProgressLine(t *testing.T) {
 		heldStatus(41*time.Second, "other", "me"),
 		heldStatus(40*time.Second, "other", "me"), // only time has passed
 		heldStatus(39*time.Second, "me"),
-		{Resource: "r"}, // free: the grant is on its way
+		{Resource: "r"}, // free: the grant comes next
 	} {
 		p.show(positionOf(s, me), s)
 	}

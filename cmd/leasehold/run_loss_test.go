@@ -19,8 +19,8 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// shortTTL is a lease that ends process.Timeout but leaves the guardian the time that a
-// busy machine needs: SIGKILL comes a fifth of a second before the end.
+// shortTTL ends soon, but leaves the guardian the time that a busy machine needs:
+// SIGKILL comes a fifth of a second before the end.
 const shortTTL = "4s"
 
 // family is a command with a child in its group: both ignore SIGTERM, and write
@@ -86,7 +86,7 @@ func TestRunBreakingLease(t *testing.T) {
 }
 
 // TestRunServerGone: nobody answers for longer than the ttl. The command is gone
-// before the lease is, which the next in line gets as process.Timeout as it ends.
+// before the lease is, which the next in line gets as soon as it ends.
 func TestRunServerGone(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
@@ -234,8 +234,7 @@ func TestRunKilledRunnerDeafCommand(t *testing.T) {
 	process.Gone(t, guardian)
 }
 
-// TestRunKilledGuardian: the runner kills the whole group and gives the lease
-// back.
+// TestRunKilledGuardian: the runner kills the whole group and releases the lease.
 func TestRunKilledGuardian(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
@@ -255,7 +254,7 @@ func TestRunKilledGuardian(t *testing.T) {
 	}
 }
 
-// TestRunStoppedGuardian: the runner does its work.
+// TestRunStoppedGuardian: the runner kills the command in its place.
 func TestRunStoppedGuardian(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
@@ -277,8 +276,8 @@ func TestRunStoppedGuardian(t *testing.T) {
 	process.Gone(t, -command)
 }
 
-// TestRunGrandchildren: what the command started goes with it, and no zombie
-// stays.
+// TestRunGrandchildren: the command's children are ended with it, and no zombie is
+// left.
 func TestRunGrandchildren(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)

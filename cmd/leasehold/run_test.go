@@ -80,7 +80,7 @@ func TestRunExitCodes(t *testing.T) {
 	}
 }
 
-// TestRunSaysWhatToDo: whoever does not wait is told who is in the way, until
+// TestRunSaysWhatToDo: a run that does not wait says who holds the lease, until
 // when, and how to wait, in the words of this command.
 func TestRunSaysWhatToDo(t *testing.T) {
 	t.Parallel()
@@ -138,7 +138,7 @@ func TestRunEnvironment(t *testing.T) {
 }
 
 // TestRunPassesEverythingThrough: standard input, megabytes of output, a file of
-// the user's own; and nothing of ours.
+// the user's own; and no file of leasehold's.
 func TestRunPassesEverythingThrough(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
@@ -188,8 +188,8 @@ func sum(t *testing.T, file string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// TestRunOutputEndsWithTheCommands: whoever reads the output sees its end when
-// the command closes it, not when the run is over.
+// TestRunOutputEndsWithTheCommands: a reader of the output sees its end when the
+// command closes it, not when the run is over.
 func TestRunOutputEndsWithTheCommands(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
@@ -261,7 +261,7 @@ func TestRunStopsAndGoesOn(t *testing.T) {
 	r.CheckCode(128 + 15)
 }
 
-// state is the first letter of what ps says of a process.
+// state returns the first letter of a process's state in ps.
 func state(t *testing.T, pid int) string {
 	t.Helper()
 	out, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()

@@ -16,8 +16,8 @@ import (
 // These tests have leasehold run as a user without privileges, and under it a
 // command that becomes another user, as one under sudo does. The runner is given
 // the right to change its user, which stands in for the set-uid bit of sudo: it
-// works where temporary directories are mounted without such bits. The right to
-// signal other users' processes it has not.
+// works where temporary directories are mounted without such bits. It has no right
+// to signal other users' processes.
 const (
 	runnerUID  = 65534
 	commandUID = 64999
@@ -49,9 +49,9 @@ func (s *runServer) startForeign(args ...string) *process.Process {
 	})
 }
 
-// publicProgram is a copy of the program that every user may run. Another process
-// copies it: a file that this one has open for writing, any process that it starts
-// meanwhile has too, and then nobody can run it.
+// publicProgram returns a copy of the program that every user may run. Another
+// process copies it: a file that this one has open for writing is also open in the
+// processes that other tests start meanwhile, and then nobody can run it.
 func publicProgram(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("leasehold")
@@ -83,7 +83,7 @@ func awaitWarnings(t *testing.T, r *process.Process, texts ...string) {
 	}
 }
 
-// killForeign does what the runner may not.
+// killForeign kills the command's group, as the runner may not.
 func killForeign(t *testing.T, command int) {
 	t.Helper()
 	if err := syscall.Kill(-command, syscall.SIGKILL); err != nil {

@@ -32,7 +32,7 @@ type scriptServer struct {
 //
 //	server start [FLAGS…]   starts it on a free port and waits until it answers
 //	server stop [SIGNAL]    ends it and checks that it went well
-//	server kill             ends it without a word
+//	server kill             ends it with SIGKILL
 //
 // Its log is server.log. LEASEHOLD_STORE then names it, and ADDRESS is its
 // host and port.

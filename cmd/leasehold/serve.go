@@ -31,7 +31,7 @@ const serveExample = `  leasehold serve
   leasehold token new ci --role holder --token-file tokens > ci.secret
   leasehold serve --listen 0.0.0.0:8105 --token-file tokens --tls-cert cert.pem --tls-key key.pem`
 
-// serveFlags are the flags that are no options of the server itself.
+// serveFlags are the server's options, and how to log.
 type serveFlags struct {
 	options             serve.Options
 	logFormat, logLevel string

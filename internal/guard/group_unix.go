@@ -29,20 +29,20 @@ func (g group) terminate() error {
 
 func (g group) kill() error { return g.signal(syscall.SIGKILL) }
 
-// change is a child's: it ended, was stopped, or goes on.
-type change struct {
+// childEvent is that a child ended, was stopped, or goes on.
+type childEvent struct {
 	pid    int
 	status unix.WaitStatus
 }
 
-// changes returns the changes of this process's children, adopted orphans too. The
-// channel closes when there are no children left.
-func changes() <-chan change {
-	c := make(chan change)
+// childEvents returns the events of this process's children, adopted orphans too.
+// The channel closes when there are no children left.
+func childEvents() <-chan childEvent {
+	c := make(chan childEvent)
 	go func() {
 		defer close(c)
 		for {
-			var seen change
+			var seen childEvent
 			var err error
 			seen.pid, err = unix.Wait4(-1, &seen.status, unix.WUNTRACED, nil)
 			switch {

@@ -26,7 +26,7 @@ const (
 type guardian struct {
 	orders   <-chan order
 	reports  *os.File
-	changes  <-chan change
+	children <-chan childEvent
 	grace    time.Duration
 	deadline deadline
 
@@ -84,8 +84,8 @@ func (g *guardian) watch() {
 		select {
 		case o, ok := <-g.orders:
 			g.handleOrder(o, ok)
-		case c, ok := <-g.changes:
-			g.handleChange(c, ok)
+		case c, ok := <-g.children:
+			g.handleChild(c, ok)
 		case r := <-g.started:
 			g.started = nil
 			send(g.reports, r)
@@ -198,7 +198,7 @@ func (g *guardian) handleOrder(o order, ok bool) {
 	case orderGo:
 		g.mayStart = true
 	case orderDeadline:
-		if !g.terminated { // an answer after the line does not bring the lease back
+		if !g.terminated { // a renewal after the safety line comes too late
 			g.deadline = o.Deadline
 		}
 	case orderSignal:
@@ -238,10 +238,10 @@ func (g *guardian) stop() {
 	}
 }
 
-func (g *guardian) handleChange(c change, ok bool) {
+func (g *guardian) handleChild(c childEvent, ok bool) {
 	switch {
 	case !ok:
-		g.changes = nil
+		g.children = nil
 	case c.pid != int(g.group):
 	case c.status.Stopped():
 		send(g.reports, report{Kind: reportStopped, Signal: int(c.status.StopSignal())})

@@ -67,7 +67,7 @@ func (g *guardian) launch(plan order, launcher []string) error {
 	failure.Close()
 	g.gate, g.group, g.leading = gate, group(pid), true
 	g.started = awaitStart(failureOut)
-	g.changes = changes()
+	g.children = childEvents()
 	send(g.reports, report{Kind: reportBorn, PID: pid})
 	return nil
 }

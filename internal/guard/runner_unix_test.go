@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestGoingOnOvertakesTheStop: whoever lets the runner go on before it has heard
-// that the command was stopped does not find it stopped afterwards.
-func TestGoingOnOvertakesTheStop(t *testing.T) {
+// TestContinueOvertakesStop: a SIGCONT before the report that the command was stopped
+// keeps the runner from stopping afterwards.
+func TestContinueOvertakesStop(t *testing.T) {
 	_, orders, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func newFakeLease() *fakeLease {
 	return &fakeLease{lost: make(chan struct{}), changed: make(chan struct{}, 1)}
 }
 
-// renew draws line and end anew, counted from now.
+// renew sets line and end, counted from now.
 func (l *fakeLease) renew(line, end time.Duration) *fakeLease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *fakeLease) Remaining() (line, end time.Duration) {
 func shell(script string) *Command {
 	return &Command{
 		Path: "/bin/sh", Args: []string{"sh", "-c", script}, Grace: 5 * time.Second,
-		Env:     append(os.Environ(), "GORACE=atexit_sleep_ms=0"), // each role would take a nap at its end
+		Env:     append(os.Environ(), "GORACE=atexit_sleep_ms=0"), // each role would sleep at its end
 		Started: func() {}, Guardian: testGuardian,
 	}
 }
@@ -90,9 +90,8 @@ func TestRunWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// TestDeadlinePasses: nothing is ever lost or renewed here; the guardian alone
-// keeps to what it was told, and a command that ignores SIGTERM is killed within
-// the lease.
+// TestDeadlinePasses: nothing is lost or renewed; the guardian alone enforces the
+// deadline, and a command that ignores SIGTERM is killed within the lease.
 func TestDeadlinePasses(t *testing.T) {
 	begin := time.Now()
 	got, err := run(t, shell(`trap "" TERM; while :; do sleep 0.1; done`), newFakeLease().renew(time.Second, 2*time.Second))
@@ -121,7 +120,7 @@ func TestLostEarly(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	go func() {
 		for _, err := os.Stat(started); err != nil; _, err = os.Stat(started) {
-			time.Sleep(5 * time.Millisecond) // nothing tells when another process gets somewhere
+			time.Sleep(5 * time.Millisecond) // no event says how far another process is
 		}
 		close(l.lost)
 	}()
@@ -181,7 +180,7 @@ func TestGuardianDies(t *testing.T) {
 	}
 }
 
-// TestRolesByHand: the inner roles say what they are instead of doing harm.
+// TestRolesByHand: guardian and launcher refuse to be started by hand.
 func TestRolesByHand(t *testing.T) {
 	for _, args := range [][]string{nil, {"x", "y"}, {"0", "1"}, {"998", "999"}} {
 		if code := Guardian(args, testLauncher); code != 64 {
@@ -193,8 +192,7 @@ func TestRolesByHand(t *testing.T) {
 	}
 }
 
-// TestClockIsShared: two readings by different processes are comparable, since
-// both are of the machine.
+// TestClockIsShared: readings of different processes are comparable.
 func TestClockIsShared(t *testing.T) {
 	first := now()
 	if second := now(); second < first || second-first > 10*time.Second {

@@ -85,8 +85,7 @@ func testCertificate(t *testing.T) (certFile, keyFile string, trusted *x509.Cert
 	return certFile, keyFile, trusted
 }
 
-// dial connects to an address of the server. Whatever the test waits for there
-// must have happened within a minute.
+// dial connects to an address of the server, for a minute at most.
 func (s *testServer) dial(address string) net.Conn {
 	s.t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -95,7 +94,7 @@ func (s *testServer) dial(address string) net.Conn {
 	}
 	s.t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	_ = c.(*net.TCPConn).SetReadBuffer(4 << 10) // soon full of answers that nobody reads
+	_ = c.(*net.TCPConn).SetReadBuffer(4 << 10) // unread answers soon fill it
 	if s.secure {
 		return tls.Client(c, &tls.Config{RootCAs: s.trusted, ServerName: "127.0.0.1"})
 	}

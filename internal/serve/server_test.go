@@ -1,12 +1,47 @@
 package serve
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/leasehold/leasehold/azure/catalog"
+	"github.com/leasehold/leasehold/store/sqlite"
 )
+
+// TestDataDirectory: one server can have a data directory at a time, be it only for
+// blobs, and everything in it is closed with the server.
+func TestDataDirectory(t *testing.T) {
+	o := Defaults()
+	o.Listen, o.Data = "127.0.0.1:0", t.TempDir()
+	for _, store := range []string{"", "memory:"} {
+		o.Store = store
+		s, err := Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := Start(t.Context(), o); second != nil || !errors.Is(err, sqlite.ErrInUse) || !strings.Contains(err.Error(), s.APIs()[0].URL) {
+			t.Errorf("a second Start = %v, %v, want ErrInUse with the address of the first", second, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		err = WithCatalog(t.Context(), o.Data, func(c *catalog.Catalog) error {
+			r, err := c.Check(t.Context(), false)
+			if len(r.Problems) > 0 {
+				t.Errorf("Check found %v", r.Problems)
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("WithCatalog = %v", err)
+		}
+	}
+}
 
 // TestListenersShutDownTogether: while one listener waits for a request under way,
 // no other accepts connections.

@@ -101,7 +101,7 @@ func watchEvents(t *testing.T, s *testServer, long time.Duration) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	time.Sleep(long) // nothing happens, and nothing may
+	time.Sleep(long) // the stream must stay open
 	s.post(t, "/v1/leases/acquire", `{"resource":"watched","holder":"a"}`)
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 		if lines.Text() == "event: acquired" {

@@ -113,7 +113,7 @@ func TestStuckConnections(t *testing.T) {
 
 const connections = 2
 
-// hold keeps the connection for as long as it can.
+// hold keeps the connection open for as long as it can.
 func (w stuck) hold(c net.Conn) {
 	many := w.head
 	if w.again {
@@ -126,7 +126,7 @@ func (w stuck) hold(c net.Conn) {
 	}
 }
 
-// seed makes a blob, so large that answers nobody reads soon fill the buffers.
+// seed makes a blob that is so large that unread answers soon fill the buffers.
 func (s *testServer) seed() {
 	s.t.Helper()
 	client := s.client()
@@ -174,8 +174,8 @@ func (s *testServer) signature() string {
 	return "?" + q.Encode()
 }
 
-// wantServed checks that a newcomer is served before a minute is over. On a
-// machine under load it may be too slow for these timeouts, and tries again.
+// wantServed checks that another connection is served within a minute. On a machine
+// under load it may be too slow for these timeouts, and tries again.
 func wantServed(t *testing.T, way string, client *http.Client, url string) {
 	for deadline := time.Now().Add(time.Minute); ; {
 		answer, err := client.Get(url)
@@ -183,12 +183,12 @@ func wantServed(t *testing.T, way string, client *http.Client, url string) {
 			_, _ = io.Copy(io.Discard, answer.Body)
 			answer.Body.Close()
 			if answer.StatusCode != http.StatusOK {
-				t.Errorf("%s: GET of a newcomer = %s, want 200", way, answer.Status)
+				t.Errorf("%s: GET of another client = %s, want 200", way, answer.Status)
 			}
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Errorf("%s: GET of a newcomer: %v", way, err)
+			t.Errorf("%s: GET of another client: %v", way, err)
 			return
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What a web page can make its reader's browser send, and what a name that an
-// attacker has pointed at this machine makes it send, changes and tells nothing.
+// Requests that a web page makes its reader's browser send, also through a name that
+// an attacker has pointed at this machine, change and reveal nothing.
 func TestRefusesWebPages(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)
@@ -59,8 +59,8 @@ func TestRefusesWebPages(t *testing.T) {
 	}
 }
 
-// What users have uploaded is no page of the API's origin, whatever it is and
-// however its request ends, and no page may show or read any answer.
+// An uploaded blob is never a page of the API's origin, whatever the answer, and no
+// page may show or read any answer.
 func TestUploadsAreNoPages(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)

@@ -29,14 +29,14 @@ func newClient(t *testing.T, url string) *client {
 	return &client{t: t, url: url, http: &http.Client{Transport: transport, Timeout: 2 * time.Minute}}
 }
 
-// as is the same server with another token.
+// as returns a client of the same server with another token.
 func (c *client) as(secret string, observe func(method, path string, a answer)) *client {
 	other := newClient(c.t, c.url)
 	other.secret, other.observe = secret, observe
 	return other
 }
 
-// answer is what came back.
+// answer is a response that was read.
 type answer struct {
 	t       *testing.T
 	request string
@@ -89,7 +89,7 @@ func (c *client) post(path, body string) answer {
 	return c.send(http.MethodPost, path, body)
 }
 
-// acquire has to be granted.
+// acquire must be granted.
 func (c *client) acquire(resource, holder, more string) answer {
 	c.t.Helper()
 	return c.post("/v1/leases/acquire", acquireBody(resource, holder, more)).want(http.StatusCreated)

@@ -12,9 +12,8 @@ import (
 	"github.com/leasehold/leasehold/test/process"
 )
 
-// TestRunKilledOnAFile: nobody has the file open for longer than a moment
-// after the holder was killed, and its lease ends all the same: not before its
-// time, and not a second after it.
+// TestRunKilledOnAFile: after the holder was killed no process keeps the file open,
+// and its lease ends all the same: not before its time, and not a second after it.
 func TestRunKilledOnAFile(t *testing.T) {
 	t.Parallel()
 	process.UnignoreSignals()
@@ -46,11 +45,10 @@ func TestRunKilledOnAFile(t *testing.T) {
 	}
 }
 
-// grain is how coarse a time in JSON is, and more.
+// grain is more than the resolution of a time in JSON.
 const grain = 5 * time.Millisecond
 
-// leftOf asks a process of its own how long the lease has left. It returns
-// zero for none.
+// leftOf returns how long the lease has left, zero for none.
 func leftOf(t *testing.T, store, resource string) time.Duration {
 	t.Helper()
 	out, err := binary(t, "--store", store, "status", resource, "--json").Output()

@@ -13,7 +13,7 @@ import (
 	"github.com/leasehold/leasehold/test/process"
 )
 
-// memory returns a line of what the system says of the server's memory, in MiB.
+// memory returns a field of /proc/PID/status, in MiB.
 func (s *binaryServer) memory(field string) int {
 	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Cmd.Process.Pid))
@@ -28,9 +28,8 @@ func (s *binaryServer) memory(field string) int {
 	return kib >> 10
 }
 
-// Thousands of connections that say nothing, half a header or far too much: the
-// server takes little memory for them, serves the others meanwhile, and cuts
-// them off.
+// Thousands of connections send nothing, half a header or far too much: the server
+// uses little memory for them, serves other clients meanwhile, and cuts them off.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)
@@ -67,7 +66,7 @@ func TestFlood(t *testing.T) {
 			}
 		})
 	}
-	for i := range 50 { // who means well is served all the while
+	for i := range 50 { // other clients are served all the while
 		s.release(s.acquire(fmt.Sprint("r", i), "a", "").at("lease_id"))
 	}
 	all.Wait()
@@ -94,7 +93,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// tenMegabytes sends them, announced or in chunks, and returns the status.
+// tenMegabytes sends a body of that size, announced or in chunks, and returns the
+// status.
 func (s *binaryServer) tenMegabytes(announced bool) string {
 	c, err := net.Dial("tcp", s.address())
 	if err != nil {

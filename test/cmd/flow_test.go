@@ -45,7 +45,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// Nobody has to tidy up before an expired lease can be taken.
+// An expired lease can be acquired without a cleanup.
 func TestExpiredLeaseIsFree(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)

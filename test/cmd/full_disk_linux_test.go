@@ -14,8 +14,8 @@ import (
 )
 
 // serveOnSmallDisk starts the real program in a mount namespace of its own,
-// where its data directory is a file system of so many megabytes. Who runs the
-// test need not be root: then it is a user namespace too.
+// where its data directory is a file system of so many megabytes. Without root it
+// gets a user namespace too.
 func serveOnSmallDisk(t *testing.T, megabytes int, flags ...string) *binaryServer {
 	t.Helper()
 	process.UnignoreSignals()
@@ -38,9 +38,9 @@ func serveOnSmallDisk(t *testing.T, megabytes int, flags ...string) *binaryServe
 	return s
 }
 
-// TestFullDisk fills the disk of a real server with blobs, large and
-// small, until it takes no more: leases, releases and deletes go on without one
-// failure, and when blobs are deleted it takes some again.
+// TestFullDisk fills the disk of a real server with blobs, large and small, until it
+// refuses more: leases, releases and deletes go on without one failure, and when
+// blobs are deleted it accepts some again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	s := serveOnSmallDisk(t, 150)
@@ -64,7 +64,7 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 	}
-	inFile := strings.Repeat("0123456789", 20<<10) // what is refused of it the server still reads
+	inFile := strings.Repeat("0123456789", 20<<10) // of a refused one the server still reads this much
 	large, small := fill("large", inFile), fill("small", strings.Repeat("x", 60<<10))
 	t.Logf("%d blobs of 200 KiB and %d of 60 KiB fill 150 MiB", large, small)
 	if large < 200 || small < 1 {

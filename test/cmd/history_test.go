@@ -12,7 +12,7 @@ import (
 	"github.com/leasehold/leasehold/test/process"
 )
 
-// The history tells each step, with the state before and after.
+// The history has each step, with the state before and after.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)
@@ -50,7 +50,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// What is more than the limit goes, the oldest first, as one record.
+// Records beyond the limit are purged, the oldest first, and one record says so.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)
@@ -59,7 +59,7 @@ func TestRetention(t *testing.T) {
 	}
 	s.send(http.MethodPut, "/v1/config/history_max_rows", `{"value":5}`).want(http.StatusOK)
 	var h answer
-	process.Eventually(t, "the history is tidied", func() bool { // by the change itself, or by us
+	process.Eventually(t, "the history is tidied", func() bool { // by the change itself, or by the cleanup here
 		s.post("/v1/leases/cleanup", "").want(http.StatusOK)
 		h = s.send(http.MethodGet, "/v1/history", "").want(http.StatusOK)
 		return h.at("history.0.event") == "purged"

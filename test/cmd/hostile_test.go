@@ -15,7 +15,7 @@ import (
 	"github.com/leasehold/leasehold/test/process"
 )
 
-// Whatever is wrong with a request, the answer says what, and the server goes on.
+// The answer says what is wrong with a request, and the server goes on.
 func TestHostileRequests(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)
@@ -77,7 +77,7 @@ func TestHostileRequests(t *testing.T) {
 	s.release(id)
 }
 
-// What is not even HTTP costs a connection, and nothing else.
+// What is not HTTP costs its sender the connection, and nothing else.
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)

@@ -32,7 +32,7 @@ func TestInMemory(t *testing.T) {
 // startInMemory starts a server and finds its directory.
 func startInMemory(t *testing.T) (*process.Process, string) {
 	t.Helper()
-	process.UnignoreSignals() // the server ignores a hangup only if we do
+	process.UnignoreSignals() // the server ignores SIGHUP if the test does
 	server := process.Start(t, binary(t, "serve", "--listen", "127.0.0.1:0", "--in-memory"))
 	server.AwaitOutput("BlobEndpoint")
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", server.Cmd.Process.Pid))

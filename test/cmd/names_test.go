@@ -19,7 +19,7 @@ func TestHardNames(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)
 	ids := map[string]string{}
-	for _, name := range hardNames { // all of them stand at the same time
+	for _, name := range hardNames { // all are held at the same time
 		g := s.acquire(name, "h", "")
 		if g.at("resource") != name {
 			t.Errorf("acquire(%.40q) = %.60q, want the name as it was sent", name, g.at("resource"))

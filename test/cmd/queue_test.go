@@ -100,8 +100,8 @@ func TestManyClients(t *testing.T) {
 
 const patient = `,"timeout_ms":600000`
 
-// A hundred in line get it one after the other, each as process.Timeout as the one before
-// lets go.
+// A hundred in line get the lease one after the other, each as soon as the one
+// before releases it.
 func TestQueueInOrder(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What was answered survives whatever ends the server: settings, leases, tokens.
+// Settings, leases and tokens survive any end of the server once it has answered.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)
@@ -39,7 +39,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// setting returns a setting as GET /v1/config tells it.
+// setting returns a setting of GET /v1/config.
 func (c *client) setting(key string) string {
 	c.t.Helper()
 	all := c.send(http.MethodGet, "/v1/config", "").want(http.StatusOK)

@@ -13,7 +13,7 @@ import (
 	"github.com/leasehold/leasehold/test/process"
 )
 
-// hold goes through the life of leases, rightly and wrongly.
+// hold acquires, renews, changes, transfers and releases, rightly and wrongly.
 func (r *scenario) hold() {
 	s := r.s
 	first := s.acquire("r", "a", `,"metadata":{"task":"x"}`).at("lease_id")
@@ -39,7 +39,7 @@ func (r *scenario) hold() {
 	s.post("/v1/leases/release", `{"lease_id":"`+mine+`"}`).want(http.StatusNotFound)
 }
 
-// queue waits, in every way in which a wait can end.
+// queue ends waits in every way.
 func (r *scenario) queue() {
 	s := r.s
 	id := s.acquire("q", "a", "").at("lease_id")
@@ -78,7 +78,7 @@ func (r *scenario) operate() {
 	ops.send(http.MethodPut, "/v1/config/max_renewals", `{"value":100}`).want(http.StatusOK)
 }
 
-// cli runs a command with somebody's token and shows what it wrote.
+// cli runs a command with a caller's token and records what it wrote.
 func (r *scenario) cli(who string, want int, args ...string) (out string) {
 	s := r.s
 	s.t.Helper()
@@ -90,7 +90,7 @@ func (r *scenario) cli(who string, want int, args ...string) (out string) {
 	return out
 }
 
-// commands does it all again with the program's own client.
+// commands does the same with the program's own client.
 func (r *scenario) commands() {
 	s := r.s
 	quiet := func(who string, want int, args ...string) {
@@ -137,7 +137,7 @@ func (r *scenario) commands() {
 	quiet("ops", 0, "break", "cli:json", "--json")
 	quiet("nobody", 77, "list")
 
-	// A run: its command may know the id, if it is told to; ps may not.
+	// The command of a run may know the id, with --export-lease-id; ps may not.
 	file := filepath.Join(s.t.TempDir(), "id")
 	const showID = `printf %s "$LEASEHOLD_LEASE_ID" >"$0"; ps -o args= -p $PPID; ps -ef`
 	quiet("owner", 0, "run", "--verbose", "--export-lease-id", "cli", "--", "sh", "-c", showID, file)
@@ -153,9 +153,9 @@ func (r *scenario) commands() {
 	<-lost
 }
 
-// misplace sends an id where it does not belong, except as a name of something to
-// change: what is sent as a name is one. The answer may tell the sender what the
-// sender said, so only the server's other words are looked at.
+// misplace sends an id in wrong places, except where it would become the name of
+// something. The answer may repeat what its sender sent, so only the server's other
+// output is searched.
 func (r *scenario) misplace() {
 	s := r.s
 	id := s.acquire("m", "a", "").at("lease_id")
@@ -189,7 +189,7 @@ func (r *scenario) misplace() {
 	}
 }
 
-// look reads everything there is to read, as everybody.
+// look reads everything there is to read, as every caller.
 func (r *scenario) look() {
 	r.s.acquire("left", "a", "")
 	r.s.acquire("left:too", "b", `,"ttl_seconds":-1`)

@@ -44,8 +44,8 @@ func (l *transcript) addPublic(where, text string) {
 	l.public = append(l.public, output{where, text})
 }
 
-// addAnswer records an answer. Only the success of a call with a lease id, or for one,
-// is its owner's; even that may not tell of other leases.
+// addAnswer records an answer. Only the success of a call with a lease id, or for
+// one, is its owner's; even that may not show other ids.
 func (l *transcript) addAnswer(method, path string, a answer) {
 	where := a.request
 	if calls := "acquire renew release change transfer get"; a.status < 300 && method == http.MethodPost &&
@@ -76,9 +76,9 @@ func (l *transcript) check(t *testing.T) {
 	}
 }
 
-// TestSecretsStaySecret keeps everything that the server and the commands
-// write in a full run with tokens, at the most talkative log level, and looks for
-// the ids of all leases in it.
+// TestSecretsStaySecret records everything that the server and the commands write in
+// a full run with tokens, with the log at debug, and searches it for the ids of all
+// leases.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	l := &transcript{}
@@ -133,7 +133,7 @@ type scenario struct {
 	secret              map[string]string
 }
 
-// listen follows the events as a reader, and returns what they were so far.
+// listen reads the events with the reader's token, and returns those so far.
 func (r *scenario) listen() (sofar func() string) {
 	t := r.s.t
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.s.url+"/v1/events", nil)
@@ -166,7 +166,7 @@ func (r *scenario) listen() (sofar func() string) {
 	}
 }
 
-// propose is an id of the client's own making.
+// propose makes an id on the client's side.
 func (r *scenario) propose(n string) string {
 	return r.addID(n + "0c0ffee-1234-4abc-8def-" + strings.Repeat(n, 12))
 }

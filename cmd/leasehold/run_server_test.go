@@ -19,8 +19,8 @@ import (
 	"github.com/leasehold/leasehold/test/process"
 )
 
-// runServer is a server in this process that can go away and come back with
-// everything it knew.
+// runServer is a server in this process that can be closed and opened again with
+// the same leases.
 type runServer struct {
 	t       *testing.T
 	store   leasehold.Store
