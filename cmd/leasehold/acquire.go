@@ -106,6 +106,41 @@ func acquireNow(ctx context.Context, s leasehold.Store, r leasehold.AcquireReque
 	}
 }
 
+// retryPause is the pause before a server that went away is called again.
+const retryPause = time.Second
+
+// acquireWaiting waits in the store's queue and shows its progress. A server that
+// restarts meanwhile costs the position in the queue, not the wait; one that never
+// answered is an error at once.
+func (a *app) acquireWaiting(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	waiter, err := power[leasehold.Waiter](s, "acquire")
+	if err != nil {
+		return leasehold.Grant{}, err
+	}
+	p := a.startProgress(ctx, s, r)
+	defer p.stop()
+	deadline := time.Now().Add(r.Timeout)
+	for {
+		g, err := waiter.Wait(ctx, r)
+		if err == nil || !p.reached.Load() || !mayComeBack(err) {
+			return g, err
+		}
+		if r.Timeout != leasehold.NoTimeout {
+			if r.Timeout = time.Until(deadline) - retryPause; r.Timeout <= 0 {
+				return g, err
+			}
+		}
+		p.print("the server is away; asking again")
+		if !sleep(ctx, retryPause) {
+			return g, err
+		}
+	}
+}
+
+func mayComeBack(err error) bool {
+	return errors.Is(err, leasehold.ErrUnavailable) || errors.Is(err, leasehold.ErrUnknown)
+}
+
 // releaseUnclaimed releases a lease that may have been granted although the
 // command failed: the answer was lost, or the wait was cancelled as it ended. No
 // other process knows the id.
@@ -144,48 +179,7 @@ func grantSentence(g leasehold.Grant) string {
 // printExports writes the lease for a shell. It and printJSON are the only
 // places that print a lease id.
 func (a *app) printExports(l leasehold.Lease) error {
-	ends := ""
-	if !l.ExpiresAt.IsZero() {
-		ends = l.ExpiresAt.UTC().Format(time.RFC3339)
-	}
 	_, err := fmt.Fprintf(a.out, "export LEASEHOLD_LEASE_ID=%s\nexport LEASEHOLD_RESOURCE=%s\nexport LEASEHOLD_TOKEN=%d\nexport LEASEHOLD_EXPIRES_AT=%s\n",
-		l.ID.Reveal(), quote(l.Resource), l.Token, ends)
+		l.ID.Reveal(), quote(l.Resource), l.Token, endTime(l.ExpiresAt))
 	return err
-}
-
-// retryPause is the pause before a server that went away is called again.
-const retryPause = time.Second
-
-// acquireWaiting waits in the store's queue and shows its progress. A server that
-// restarts meanwhile costs the position in the queue, not the wait; one that never
-// answered is an error at once.
-func (a *app) acquireWaiting(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	waiter, err := power[leasehold.Waiter](s, "acquire")
-	if err != nil {
-		return leasehold.Grant{}, err
-	}
-	p := a.startProgress(ctx, s, r)
-	defer p.stop()
-	deadline := time.Now().Add(r.Timeout)
-	for {
-		g, err := waiter.Wait(ctx, r)
-		if err == nil || !p.reached.Load() || !mayComeBack(err) {
-			return g, err
-		}
-		if r.Timeout != leasehold.NoTimeout {
-			if r.Timeout = time.Until(deadline) - retryPause; r.Timeout <= 0 {
-				return g, err
-			}
-		}
-		p.print("the server is away; asking again")
-		select {
-		case <-time.After(retryPause):
-		case <-ctx.Done():
-			return g, err
-		}
-	}
-}
-
-func mayComeBack(err error) bool {
-	return errors.Is(err, leasehold.ErrUnavailable) || errors.Is(err, leasehold.ErrUnknown)
 }

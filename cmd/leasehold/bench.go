@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,15 +156,7 @@ func summarize(measure string, workers int, took time.Duration, times [][]time.D
 // together.
 func medianOf(rounds []measurement) measurement {
 	sorted := slices.Clone(rounds)
-	slices.SortFunc(sorted, func(a, b measurement) int {
-		switch {
-		case a.PerSecond < b.PerSecond:
-			return -1
-		case a.PerSecond > b.PerSecond:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(sorted, func(a, b measurement) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
 	m := sorted[len(sorted)/2]
 	m.Rounds = len(rounds)
 	return m

@@ -17,7 +17,6 @@ import (
 	azure "github.com/leasehold/leasehold/azure/server"
 	"github.com/leasehold/leasehold/azure/sign"
 	"github.com/leasehold/leasehold/internal/serve"
-	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/spf13/cobra"
 )
@@ -231,7 +230,7 @@ const maxBlobAnswer = 16 << 20
 // blobCall calls the Azure Blob API of the running server through the paths on its
 // main port, where the user's token counts.
 func (a *app) blobCall(ctx context.Context, method string, path []string, query string, header http.Header) ([]byte, error) {
-	if !strings.HasPrefix(open.Scheme(a.url()), "http") {
+	if !a.storeIsServer() {
 		return nil, usagef("blobs are asked of a running server; --store must be its http:// address")
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

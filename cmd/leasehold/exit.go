@@ -248,3 +248,12 @@ func interruptible(parent context.Context) (context.Context, context.CancelFunc)
 	}()
 	return ctx, func() { cancel(nil) }
 }
+
+// interruptionOr returns the signal that ended ctx and so caused err, else err.
+func interruptionOr(ctx context.Context, err error) error {
+	var i *interruption
+	if err != nil && errors.As(context.Cause(ctx), &i) {
+		return i
+	}
+	return err
+}

@@ -88,6 +88,14 @@ func remaining(l leasehold.Lease) string {
 	}
 }
 
+// endTime formats the end of a lease for programs; empty if it has none.
+func endTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
 // renewals formats how many renewals there were, and may be.
 func renewals(l leasehold.Lease) string {
 	if l.MaxRenewals == leasehold.Unlimited {

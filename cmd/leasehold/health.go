@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/store/sqlite"
 	"github.com/spf13/cobra"
@@ -31,7 +29,7 @@ func newHealth(a *app) *cobra.Command {
 		Example: "  leasehold health\n  leasehold health --store https://leases.example?ca=ca.pem --json",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if strings.HasPrefix(open.Scheme(a.url()), "http") {
+		if a.storeIsServer() {
 			return a.serverHealth(cmd.Context())
 		}
 		err := a.onStoreBriefly(a.storeHealth)(cmd, args)

@@ -48,18 +48,25 @@ func (a *app) newProgress() *progress {
 
 func (p *progress) poll(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) {
 	defer close(p.done)
-	for pause := firstPoll; ; pause = pollEvery {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return
-		}
+	for pause := firstPoll; sleep(ctx, pause); pause = pollEvery {
 		status, err := s.Status(ctx, r.Resource)
 		if err != nil {
 			continue // the wait itself reports what is wrong
 		}
 		p.reached.Store(true)
 		p.show(positionOf(status, r), status)
+	}
+}
+
+// sleep returns early when ctx ends, and then false.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -75,12 +75,12 @@ func (l *lateRenewal) renewUntil(ctx context.Context) {
 		switch {
 		case err == nil:
 			pause = firstPause
-			pauseFor(ctx, max(ttl/3, longestPause/4))
+			sleep(ctx, max(ttl/3, longestPause/4))
 		case leaseEnded(err):
 			l.end(err)
 			return
 		default:
-			pauseFor(ctx, pause)
+			sleep(ctx, pause)
 			pause = min(2*pause, longestPause)
 		}
 	}
@@ -118,14 +118,4 @@ func (l *lateRenewal) end(why error) {
 
 func (l *lateRenewal) warnEnded() {
 	l.warn("the lease on %s is over, and the next holder may run beside the command: %v", quote(l.resource), l.ended)
-}
-
-// pauseFor returns early when the context ends.
-func pauseFor(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

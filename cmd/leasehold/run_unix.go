@@ -70,6 +70,110 @@ type run struct {
 	closeWithin time.Duration // the store has to, at the end
 }
 
+// acquire tries once, and then waits in line unless -n is given. The first answer
+// must come: a server that never answered is an error.
+func (r *run) acquire(ctx context.Context) (*leasehold.Held, error) {
+	ctx, stop := r.interruptible(ctx)
+	defer stop()
+	held, err := r.manager.TryAcquire(ctx, r.resource)
+	if err == nil || r.nonblock || !mayWaitFor(err) {
+		return held, interruptionOr(ctx, err)
+	}
+	defer r.showProgress(ctx)()
+	held, err = r.manager.Acquire(ctx, r.resource, leasehold.AcquireOptions{Timeout: r.wait})
+	return held, interruptionOr(ctx, err)
+}
+
+// mayWaitFor reports whether waiting helps.
+func mayWaitFor(err error) bool {
+	reason := leasehold.ReasonOf(err)
+	return reason == leasehold.ReasonHeld || reason == leasehold.ReasonBreaking
+}
+
+// showProgress shows the position in the queue on a terminal. A log gets it only
+// with --verbose, since flock is silent.
+func (r *run) showProgress(ctx context.Context) (stop func()) {
+	if !r.verbose && !isTerminal(r.err) {
+		return func() {}
+	}
+	p := r.startProgress(ctx, r.store, leasehold.AcquireRequest{Resource: r.resource, Holder: r.manager.Holder()})
+	return p.stop
+}
+
+// interruptible ends the context when a signal should end the program. After stop
+// signals are for the command.
+func (r *run) interruptible(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case s := <-r.signals:
+				if guard.Ends(s) {
+					cancel(&interruption{s})
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		close(stop)
+		<-stopped
+		cancel(nil)
+	}
+}
+
+// conflictError gives a conflict the exit code of -E.
+func (r *run) conflictError(err error) error {
+	if errors.Is(err, leasehold.ErrHeld) {
+		return &conflict{err, r.conflictCode, r.resource}
+	}
+	return err
+}
+
+// conflict is an error with an exit code and a hint of its own.
+type conflict struct {
+	error
+	code     int
+	resource string
+}
+
+func (c *conflict) advice() string {
+	return fmt.Sprintf("leasehold run -w 60 … waits in line for 60 s, and without -n and -w for as long as it takes; "+
+		"leasehold status %s shows the queue", quote(c.resource))
+}
+
+func (c *conflict) Unwrap() []error { return []error{c.error, &exitError{code: c.code}} }
+
+// environment returns the command's: this program's, and the lease's variables.
+func (r *run) environment() []string {
+	var env []string
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); !leaseVariables[name] {
+			env = append(env, pair)
+		}
+	}
+	env = append(env,
+		"LEASEHOLD_RESOURCE="+r.resource,
+		"LEASEHOLD_TOKEN="+strconv.FormatUint(r.held.Token(), 10),
+		"LEASEHOLD_HOLDER="+r.held.Holder(),
+		"LEASEHOLD_EXPIRES_AT="+endTime(r.held.ExpiresAt()),
+	)
+	if r.exportID {
+		env = append(env, "LEASEHOLD_LEASE_ID="+r.held.ID().Reveal())
+	}
+	return env
+}
+
+// leaseVariables describe this lease. Those of an outer lease are dropped, its
+// secret id above all.
+var leaseVariables = map[string]bool{
+	"LEASEHOLD_RESOURCE": true, "LEASEHOLD_TOKEN": true, "LEASEHOLD_HOLDER": true,
+	"LEASEHOLD_EXPIRES_AT": true, "LEASEHOLD_LEASE_ID": true,
+}
+
 // Lost, Changed and Remaining make it a guard.Lease.
 func (r *run) Lost() <-chan struct{}                { return r.held.Context().Done() }
 func (r *run) Changed() <-chan struct{}             { return r.changed }
@@ -110,10 +214,7 @@ func (r *run) finish(outcome guard.Outcome, err error) error {
 	default:
 		r.say("released %s", quote(r.resource))
 	}
-	if outcome.Code != 0 {
-		return &exitError{code: outcome.Code}
-	}
-	return nil
+	return exitIf(outcome.Code != 0, outcome.Code)
 }
 
 // release releases the lease, and returns why it was lost if it was. A lost lease
@@ -163,124 +264,6 @@ func (r *run) say(format string, args ...any) {
 	}
 }
 
-// acquire tries once, and then waits in line unless -n is given. The first answer
-// must come: a server that never answered is an error.
-func (r *run) acquire(ctx context.Context) (*leasehold.Held, error) {
-	ctx, stop := r.interruptible(ctx)
-	defer stop()
-	held, err := r.manager.TryAcquire(ctx, r.resource)
-	if err == nil || r.nonblock || !mayWaitFor(err) {
-		return held, interruptionOr(ctx, err)
-	}
-	p := r.progress(ctx)
-	defer p()
-	held, err = r.manager.Acquire(ctx, r.resource, leasehold.AcquireOptions{Timeout: r.wait})
-	return held, interruptionOr(ctx, err)
-}
-
-// mayWaitFor reports whether waiting helps.
-func mayWaitFor(err error) bool {
-	reason := leasehold.ReasonOf(err)
-	return reason == leasehold.ReasonHeld || reason == leasehold.ReasonBreaking
-}
-
-// progress shows the position in the queue on a terminal. A log gets it only with
-// --verbose, since flock is silent.
-func (r *run) progress(ctx context.Context) (stop func()) {
-	if !r.verbose && !isTerminal(r.err) {
-		return func() {}
-	}
-	p := r.startProgress(ctx, r.store, leasehold.AcquireRequest{Resource: r.resource, Holder: r.manager.Holder()})
-	return p.stop
-}
-
-// interruptible ends the context when a signal should end the program. After stop
-// signals are for the command.
-func (r *run) interruptible(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case s := <-r.signals:
-				if guard.Ends(s) {
-					cancel(&interruption{s})
-				}
-			case <-stop:
-				return
-			}
-		}
-	}()
-	return ctx, func() {
-		close(stop)
-		<-stopped
-		cancel(nil)
-	}
-}
-
-// interruptionOr returns the signal that ended the wait, else err.
-func interruptionOr(ctx context.Context, err error) error {
-	var i *interruption
-	if err != nil && errors.As(context.Cause(ctx), &i) {
-		return i
-	}
-	return err
-}
-
-// conflictError gives a conflict the exit code of -E.
-func (r *run) conflictError(err error) error {
-	if errors.Is(err, leasehold.ErrHeld) {
-		return &conflict{err, r.conflictCode, r.resource}
-	}
-	return err
-}
-
-// conflict is an error with an exit code and a hint of its own.
-type conflict struct {
-	error
-	code     int
-	resource string
-}
-
-func (c *conflict) advice() string {
-	return fmt.Sprintf("leasehold run -w 60 … waits in line for 60 s, and without -n and -w for as long as it takes; "+
-		"leasehold status %s shows the queue", quote(c.resource))
-}
-
-func (c *conflict) Unwrap() []error { return []error{c.error, &exitError{code: c.code}} }
-
-// environment returns the command's: this program's, and the lease's variables.
-func (r *run) environment() []string {
-	var env []string
-	for _, pair := range os.Environ() {
-		if name, _, _ := strings.Cut(pair, "="); !leaseVariables[name] {
-			env = append(env, pair)
-		}
-	}
-	ends := ""
-	if at := r.held.ExpiresAt(); !at.IsZero() {
-		ends = at.UTC().Format(time.RFC3339)
-	}
-	env = append(env,
-		"LEASEHOLD_RESOURCE="+r.resource,
-		"LEASEHOLD_TOKEN="+strconv.FormatUint(r.held.Token(), 10),
-		"LEASEHOLD_HOLDER="+r.held.Holder(),
-		"LEASEHOLD_EXPIRES_AT="+ends,
-	)
-	if r.exportID {
-		env = append(env, "LEASEHOLD_LEASE_ID="+r.held.ID().Reveal())
-	}
-	return env
-}
-
-// leaseVariables describe this lease. Those of an outer lease are dropped, its
-// secret id above all.
-var leaseVariables = map[string]bool{
-	"LEASEHOLD_RESOURCE": true, "LEASEHOLD_TOKEN": true, "LEASEHOLD_HOLDER": true,
-	"LEASEHOLD_EXPIRES_AT": true, "LEASEHOLD_LEASE_ID": true,
-}
-
 // The guardian and the launcher are commands that only the program itself starts.
 var (
 	guardianArgs = []string{"leasehold", "__guardian"}
@@ -299,10 +282,8 @@ func role(name string, body func(args []string) int) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if code := body(args); code != 0 {
-				return &exitError{code: code}
-			}
-			return nil
+			code := body(args)
+			return exitIf(code != 0, code)
 		},
 	}
 }

@@ -30,6 +30,8 @@ func (a *app) url() string {
 	return defaultStore
 }
 
+func (a *app) storeIsServer() bool { return strings.HasPrefix(open.Scheme(a.url()), "http") }
+
 // mayCreate are the commands that make a missing database file. The others must
 // not: a mistyped name would look like an empty store.
 var mayCreate = map[string]bool{
@@ -81,11 +83,7 @@ func (a *app) onStore(body func(ctx context.Context, s leasehold.Store, args []s
 			return err
 		}
 		err = body(ctx, store, args)
-		err = errors.Join(err, store.Close())
-		if s := (*interruption)(nil); err != nil && errors.As(context.Cause(ctx), &s) {
-			return s
-		}
-		return err
+		return interruptionOr(ctx, errors.Join(err, store.Close()))
 	}
 }
 
@@ -143,9 +141,9 @@ const (
 
 // completeResource offers the resources that are leased now, or nothing if the
 // store does not answer soon.
-func (a *app) completeResource(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeResource(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	// Opening a database file would make it, or keep its server from it.
-	if len(args) > 0 || !strings.HasPrefix(open.Scheme(a.url()), "http") {
+	if len(args) > 0 || !a.storeIsServer() {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
@@ -159,7 +157,7 @@ func (a *app) completeResource(cmd *cobra.Command, args []string, begun string) 
 	if !ok {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	page, _ := lister.List(ctx, leasehold.ListRequest{Prefix: begun, Limit: completionLimit})
+	page, _ := lister.List(ctx, leasehold.ListRequest{Prefix: prefix, Limit: completionLimit})
 	var names []string
 	for _, l := range page.Leases {
 		names = append(names, l.Resource+"\theld by "+l.Holder)

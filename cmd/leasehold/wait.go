@@ -137,10 +137,7 @@ func watchResource(ctx context.Context, s leasehold.Store, resource string) <-ch
 			if errors.Is(err, leasehold.ErrForbidden) || errors.Is(err, leasehold.ErrUnsupported) {
 				return
 			}
-			select {
-			case <-time.After(retryPause):
-			case <-ctx.Done():
-			}
+			sleep(ctx, retryPause)
 		}
 	}()
 	return c

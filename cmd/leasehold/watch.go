@@ -90,9 +90,7 @@ func (a *app) watch(ctx context.Context, s leasehold.Store, r leasehold.WatchReq
 			return err
 		}
 		a.note("the watch was cut off; going on after record %d", r.After)
-		select {
-		case <-time.After(retryPause):
-		case <-ctx.Done():
+		if !sleep(ctx, retryPause) {
 			return err
 		}
 	}
