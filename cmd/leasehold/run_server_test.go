@@ -133,7 +133,7 @@ func (s *runServer) breakLease(resource string, period time.Duration) {
 // start runs leasehold run with these arguments.
 func (s *runServer) start(args ...string) *process.Process {
 	s.t.Helper()
-	return s.startWith(nil, args...)
+	return s.startWith(func(*exec.Cmd) {}, args...)
 }
 
 func (s *runServer) startWith(prepare func(*exec.Cmd), args ...string) *process.Process {
@@ -142,9 +142,5 @@ func (s *runServer) startWith(prepare func(*exec.Cmd), args ...string) *process.
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.Command(path, append([]string{"--store", s.url(), "run"}, args...)...)
-	if prepare == nil {
-		return process.Start(s.t, cmd)
-	}
-	return process.Start(s.t, cmd, prepare)
+	return process.Start(s.t, exec.Command(path, append([]string{"--store", s.url(), "run"}, args...)...), prepare)
 }
