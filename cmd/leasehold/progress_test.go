@@ -59,7 +59,7 @@ func TestProgressIsSilentInJSON(t *testing.T) {
 	}
 }
 
-func TestInTheWay(t *testing.T) {
+func TestDescribeHolder(t *testing.T) {
 	breaking := heldStatus(3 * time.Second)
 	breaking.Lease.State = leasehold.StateBreaking
 	ended := heldStatus(0)

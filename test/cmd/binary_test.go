@@ -4,7 +4,6 @@ package cmd_test
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,11 +40,7 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 	}
 	builtDir = dir
 	path := filepath.Join(dir, "leasehold")
-	// The flags of make build, so that its packages are compiled already.
-	if text, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "../../cmd/leasehold").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, text)
-	}
-	return path, nil
+	return path, process.Build("../../cmd/leasehold", path)
 })
 
 // binary returns a command of the real program.
