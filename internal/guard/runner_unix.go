@@ -103,8 +103,8 @@ func (r *runner) closePipes() {
 
 func (r *runner) send(o order) { send(r.orders, o) }
 
-// updateDeadline reads the clock before the lease: time that passes in between must
-// shorten the deadline, not extend it.
+// updateDeadline computes the deadline from the lease. It reads the clock first:
+// time that passes in between must not extend the deadline.
 func (r *runner) updateDeadline() deadline {
 	at := now()
 	line, end := r.lease.Remaining()
