@@ -32,7 +32,7 @@ func TestEndedLeaseDropsMetadata(t *testing.T) {
 		if got := past.Lease(now).Metadata; got != nil {
 			t.Errorf("a lease that is %s since a while shows %v, want no metadata", name, got)
 		}
-		if kept := machine.Settle(now, past).Steps[0].Row; kept.Metadata != nil {
+		if kept := machine.Expire(now, past).Steps[0].Row; kept.Metadata != nil {
 			t.Errorf("settled as %s: the row keeps %v, want no metadata", name, kept.Metadata)
 		}
 	}

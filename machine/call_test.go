@@ -117,7 +117,7 @@ func (w *world) runner(c call) func(machine.Row, *machine.Row) machine.Outcome {
 		case "guard":
 			return machine.Guard(now, c.id, c.write, row)
 		case "settle":
-			return machine.Settle(now, row)
+			return machine.Expire(now, row)
 		}
 		panic("no such verb: " + c.verb)
 	}

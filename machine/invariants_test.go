@@ -78,7 +78,7 @@ func refusalIsIdle(w *world, _ call, before machine.Row, o machine.Outcome) stri
 	if o.Granted {
 		return "refused and granted"
 	}
-	if !reflect.DeepEqual(o.Steps, machine.Settle(w.now, before).Steps) || !reflect.DeepEqual(o.Row, before.At(w.now)) {
+	if !reflect.DeepEqual(o.Steps, machine.Expire(w.now, before).Steps) || !reflect.DeepEqual(o.Row, before.At(w.now)) {
 		return "refused with " + string(o.Reason) + " and changed something"
 	}
 	return ""

@@ -132,6 +132,6 @@ func matchSent(row Row, holder string, token uint64) leasehold.Reason {
 	return ""
 }
 
-// Settle writes down what time alone has done to the row: Steps is empty if
+// Expire writes down what time alone has done to the row: Steps is empty if
 // that is nothing.
-func Settle(now Instant, row Row) Outcome { return begin(now, row, leasehold.ID{}) }
+func Expire(now Instant, row Row) Outcome { return begin(now, row, leasehold.ID{}) }

@@ -147,7 +147,7 @@ func parseTime(s string) time.Duration {
 
 // recordWord is the record that the operation itself leaves.
 func recordWord(before machine.Row, o machine.Outcome) string {
-	steps := o.Steps[len(machine.Settle(now, before).Steps):]
+	steps := o.Steps[len(machine.Expire(now, before).Steps):]
 	switch {
 	case len(steps) == 0:
 		return "-"

@@ -20,7 +20,7 @@ func verifyRefusal(t *testing.T, before machine.Row, o machine.Outcome, want lea
 	if o.Granted {
 		t.Errorf("refused with %q and granted all the same", o.Reason)
 	}
-	settled := machine.Settle(now, before)
+	settled := machine.Expire(now, before)
 	if diff := cmp.Diff(settled.Row, o.Row, idsByName); diff != "" {
 		t.Errorf("refused with %q and changed the row (-want +got):\n%s", o.Reason, diff)
 	}
@@ -33,7 +33,7 @@ func verifyRefusal(t *testing.T, before machine.Row, o machine.Outcome, want lea
 // together from there.
 func verifySettled(t *testing.T, before machine.Row, o machine.Outcome) {
 	t.Helper()
-	for i, s := range machine.Settle(now, before).Steps {
+	for i, s := range machine.Expire(now, before).Steps {
 		if len(o.Steps) <= i || !reflect.DeepEqual(o.Steps[i], s) {
 			t.Fatalf("step %d is not the %q that had fallen due", i, s.Kind)
 		}
@@ -105,7 +105,7 @@ func verifySettle(t *testing.T, row machine.Row, want leasehold.State, kind leas
 	if kind != "" {
 		wanted.Steps = []machine.Step{{Row: after, Before: row.State, Kind: kind}}
 	}
-	if diff := cmp.Diff(wanted, machine.Settle(now, row), idsByName); diff != "" {
+	if diff := cmp.Diff(wanted, machine.Expire(now, row), idsByName); diff != "" {
 		t.Errorf("Settle(a row in %s) is other than wanted (-want +got):\n%s", row.State, diff)
 	}
 }

@@ -68,7 +68,7 @@ func (e *Engine) expire(now machine.Instant) bool {
 		}
 		ent := e.table.due.first()
 		if e.config.autoExpire || e.waiting(ent.row.Resource) > 0 {
-			e.apply(now, machine.Settle(now, ent.row))
+			e.apply(now, machine.Expire(now, ent.row))
 		} else {
 			e.table.lapse(ent)
 		}
@@ -80,7 +80,7 @@ func (e *Engine) expire(now machine.Instant) bool {
 // time.
 func (e *Engine) settleLapsed(now machine.Instant) (n int) {
 	for ent := e.table.lapsed.head; ent != nil && n < bite; ent = e.table.lapsed.head {
-		e.apply(now, machine.Settle(now, ent.row))
+		e.apply(now, machine.Expire(now, ent.row))
 		n++
 	}
 	return n
