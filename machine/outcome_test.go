@@ -20,18 +20,18 @@ func verifyRefusal(t *testing.T, before machine.Row, o machine.Outcome, want lea
 	if o.Granted {
 		t.Errorf("refused with %q and granted all the same", o.Reason)
 	}
-	settled := machine.Expire(now, before)
-	if diff := cmp.Diff(settled.Row, o.Row, idsByName); diff != "" {
+	expired := machine.Expire(now, before)
+	if diff := cmp.Diff(expired.Row, o.Row, idsByName); diff != "" {
 		t.Errorf("refused with %q and changed the row (-want +got):\n%s", o.Reason, diff)
 	}
-	if diff := cmp.Diff(settled.Steps, o.Steps, idsByName); diff != "" {
+	if diff := cmp.Diff(expired.Steps, o.Steps, idsByName); diff != "" {
 		t.Errorf("refused with %q and left other records than time alone (-want +got):\n%s", o.Reason, diff)
 	}
 }
 
-// verifySettled checks that the steps begin with what time has done and hang
+// verifySteps checks that the steps begin with what time has done and hang
 // together from there.
-func verifySettled(t *testing.T, before machine.Row, o machine.Outcome) {
+func verifySteps(t *testing.T, before machine.Row, o machine.Outcome) {
 	t.Helper()
 	for i, s := range machine.Expire(now, before).Steps {
 		if len(o.Steps) <= i || !reflect.DeepEqual(o.Steps[i], s) {
@@ -55,11 +55,11 @@ func brokenChain(before machine.Row, o machine.Outcome) string {
 		}
 		at = s.Row
 	}
-	told := o.Row
-	if len(o.Steps) > 0 && !told.State.Locked() {
-		told.Metadata = nil // for the answer that ended the lease, not for the row
+	answered := o.Row
+	if len(o.Steps) > 0 && !answered.State.Locked() {
+		answered.Metadata = nil // for the answer that ended the lease, not for the row
 	}
-	if !reflect.DeepEqual(at, told) {
+	if !reflect.DeepEqual(at, answered) {
 		return "the last step's row is not the outcome's"
 	}
 	return ""
@@ -68,12 +68,12 @@ func brokenChain(before machine.Row, o machine.Outcome) string {
 // idsByName makes differences readable: ids do not print.
 var idsByName = cmp.Transformer("name", nameOf)
 
-func TestSettle(t *testing.T) {
+func TestExpire(t *testing.T) {
 	for _, tt := range []struct {
-		state string
-		form  string
-		want  leasehold.State
-		kind  leasehold.Kind // empty: nothing to write
+		state   string
+		variant string
+		want    leasehold.State
+		kind    leasehold.Kind // empty: nothing to write
 	}{
 		{"available", "never leased", leasehold.StateAvailable, ""},
 		{"active", "fixed", leasehold.StateActive, ""},
@@ -88,13 +88,13 @@ func TestSettle(t *testing.T) {
 		{"broken", "due", leasehold.StateBroken, leasehold.KindBroken},
 		{"broken", "due this instant", leasehold.StateBroken, leasehold.KindBroken},
 	} {
-		t.Run(tt.state+"/"+tt.form, func(t *testing.T) {
-			verifySettle(t, formOf(t, tt.state, tt.form), tt.want, tt.kind)
+		t.Run(tt.state+"/"+tt.variant, func(t *testing.T) {
+			verifyExpire(t, variantOf(t, tt.state, tt.variant), tt.want, tt.kind)
 		})
 	}
 }
 
-func verifySettle(t *testing.T, row machine.Row, want leasehold.State, kind leasehold.Kind) {
+func verifyExpire(t *testing.T, row machine.Row, want leasehold.State, kind leasehold.Kind) {
 	t.Helper()
 	after := row
 	after.State = want
@@ -106,17 +106,17 @@ func verifySettle(t *testing.T, row machine.Row, want leasehold.State, kind leas
 		wanted.Steps = []machine.Step{{Row: after, Before: row.State, Kind: kind}}
 	}
 	if diff := cmp.Diff(wanted, machine.Expire(now, row), idsByName); diff != "" {
-		t.Errorf("Settle(a row in %s) is other than wanted (-want +got):\n%s", row.State, diff)
+		t.Errorf("Expire(a row in %s) is other than wanted (-want +got):\n%s", row.State, diff)
 	}
 }
 
-func formOf(t *testing.T, state, name string) machine.Row {
+func variantOf(t *testing.T, state, name string) machine.Row {
 	t.Helper()
-	for _, f := range forms(t, state) {
+	for _, f := range variants(t, state) {
 		if f.name == name {
 			return f.row
 		}
 	}
-	t.Fatalf("no form %q of %q", name, state)
+	t.Fatalf("no variant %q of %q", name, state)
 	return machine.Row{}
 }

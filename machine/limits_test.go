@@ -33,7 +33,7 @@ func TestEndedLeaseDropsMetadata(t *testing.T) {
 			t.Errorf("a lease that is %s since a while shows %v, want no metadata", name, got)
 		}
 		if kept := machine.Expire(now, past).Steps[0].Row; kept.Metadata != nil {
-			t.Errorf("settled as %s: the row keeps %v, want no metadata", name, kept.Metadata)
+			t.Errorf("expired as %s: the row keeps %v, want no metadata", name, kept.Metadata)
 		}
 	}
 }
@@ -43,11 +43,11 @@ func TestEndedLeaseDropsMetadata(t *testing.T) {
 func TestTooManyLeases(t *testing.T) {
 	full := fresh
 	full.Full, full.FullAt = leasehold.SettingMaxLeases, 7
-	acquire := leasehold.AcquireRequest{Resource: resource, Holder: holder, ID: cast["A"], TTL: askedTTL, MaxRenewals: unlimited()}
+	acquire := leasehold.AcquireRequest{Resource: resource, Holder: holder, ID: ids["A"], TTL: askedTTL, MaxRenewals: unlimited()}
 	active, ended := rowIn(leasehold.StateActive, left), rowIn(leasehold.StateExpired, -agoEnded)
 	for name, o := range map[string]machine.Outcome{
 		"acquire":       machine.Acquire(now, acquire, full, nil, nil, machine.Standard),
-		"revive":        machine.Renew(now, leasehold.RenewRequest{ID: cast["A"]}, full, ended, machine.Azure),
+		"revive":        machine.Renew(now, leasehold.RenewRequest{ID: ids["A"]}, full, ended, machine.Azure),
 		"acquire, late": machine.Acquire(now, acquire, full, []machine.Row{rowIn(leasehold.StateActive, 0)}, nil, machine.Azure),
 	} {
 		if o.Reason != leasehold.ReasonTooMany || o.Granted || o.Field != leasehold.SettingMaxLeases || o.Problem != "7" {
@@ -56,8 +56,8 @@ func TestTooManyLeases(t *testing.T) {
 	}
 	for name, o := range map[string]machine.Outcome{
 		"acquire again": machine.Acquire(now, acquire, full, []machine.Row{active}, &active, machine.Standard),
-		"renew":         machine.Renew(now, leasehold.RenewRequest{ID: cast["A"]}, full, active, machine.Standard),
-		"transfer":      machine.Transfer(now, leasehold.TransferRequest{ID: cast["A"], To: rival}, full, active, nil, machine.Standard),
+		"renew":         machine.Renew(now, leasehold.RenewRequest{ID: ids["A"]}, full, active, machine.Standard),
+		"transfer":      machine.Transfer(now, leasehold.TransferRequest{ID: ids["A"], To: rival}, full, active, nil, machine.Standard),
 	} {
 		if o.Reason != "" {
 			t.Errorf("%s = %q, want success: it makes no lease more", name, o.Reason)

@@ -10,51 +10,51 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// page is a specification's table as text: operations down, states across.
-type page struct {
+// table is a specification's table as text: operations down, states across.
+type table struct {
 	states []string
-	rows   []pageRow
+	rows   []tableRow
 }
 
-type pageRow struct {
+type tableRow struct {
 	operation string
 	cells     []string // one for each state
 }
 
-func (p page) count() int { return len(p.states) * len(p.rows) }
+func (tab table) count() int { return len(tab.states) * len(tab.rows) }
 
-// readPage reads a table. A row with a cell too few or too many is a mistake
+// readTable reads a table. A row with a cell too few or too many is a mistake
 // in the test, and so is an operation that stands there twice.
-func readPage(t *testing.T, text string) page {
+func readTable(t *testing.T, text string) table {
 	t.Helper()
-	var p page
+	var tab table
 	seen := map[string]bool{}
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		fields := strings.Split(strings.TrimSpace(line), "|")
 		for i := range fields {
 			fields[i] = strings.TrimSpace(fields[i])
 		}
-		if p.states == nil {
-			p.states = fields[1:]
+		if tab.states == nil {
+			tab.states = fields[1:]
 			continue
 		}
-		if len(fields) != len(p.states)+1 {
-			t.Fatalf("row %q has %d cells, want %d", fields[0], len(fields)-1, len(p.states))
+		if len(fields) != len(tab.states)+1 {
+			t.Fatalf("row %q has %d cells, want %d", fields[0], len(fields)-1, len(tab.states))
 		}
 		if seen[fields[0]] {
 			t.Fatalf("row %q stands twice", fields[0])
 		}
 		seen[fields[0]] = true
-		p.rows = append(p.rows, pageRow{fields[0], fields[1:]})
+		tab.rows = append(tab.rows, tableRow{fields[0], fields[1:]})
 	}
-	return p
+	return tab
 }
 
-// each calls check for every cell and every form of its state.
-func (p page) each(t *testing.T, forms func(*testing.T, string) []form, check func(t *testing.T, operation string, f form, cell string)) {
-	for _, r := range p.rows {
-		for i, state := range p.states {
-			for _, f := range forms(t, state) {
+// each calls check for every cell and every variant of its state.
+func (tab table) each(t *testing.T, variants func(*testing.T, string) []variant, check func(t *testing.T, operation string, f variant, cell string)) {
+	for _, r := range tab.rows {
+		for i, state := range tab.states {
+			for _, f := range variants(t, state) {
 				t.Run(r.operation+"/"+state+"/"+f.name, func(t *testing.T) {
 					check(t, r.operation, f, choose(r.cells[i], f.name))
 				})
@@ -63,11 +63,11 @@ func (p page) each(t *testing.T, forms func(*testing.T, string) []form, check fu
 	}
 }
 
-// choose picks the part of a cell that is about this form of the state, where
+// choose picks the part of a cell that is about this variant of the state, where
 // the cell reads "this; infinite: that".
-func choose(cell, form string) string {
+func choose(cell, variant string) string {
 	general, special, _ := strings.Cut(cell, "; infinite: ")
-	if special != "" && form == "infinite" {
+	if special != "" && variant == "infinite" {
 		return special
 	}
 	return general
@@ -81,7 +81,7 @@ func choose(cell, form string) string {
 // its old token, with all of its ttl before it, and the history says "renewed".
 // The record "-" means that nothing is written; "again" marks the outcome as a
 // repetition. Any other cell is the reason of a refusal.
-func verifyCell(t *testing.T, f form, o machine.Outcome, cell string) {
+func verifyCell(t *testing.T, f variant, o machine.Outcome, cell string) {
 	t.Helper()
 	want := strings.Fields(cell)
 	if len(want) == 1 {
@@ -98,7 +98,7 @@ func verifyCell(t *testing.T, f form, o machine.Outcome, cell string) {
 	if want := strings.Join(want, " "); got != want {
 		t.Errorf("answered: %s, want %s", got, want)
 	}
-	verifySettled(t, f.row, o)
+	verifySteps(t, f.row, o)
 }
 
 func tokenWord(o machine.Outcome) string {

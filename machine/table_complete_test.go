@@ -12,9 +12,9 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// TestNoCellIsForgotten builds the rows and columns that every page must have
+// TestNoCellIsForgotten builds the rows and columns that every table must have
 // from the rules' own words, and compares: a new state, or an operation left
-// out of a page, fails here.
+// out of a table, fails here.
 func TestNoCellIsForgotten(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -22,17 +22,17 @@ func TestNoCellIsForgotten(t *testing.T) {
 		states []string
 		rows   []string
 	}{
-		{"azure", azurePage, azureStates, azureRows()},
-		{"guard", guardPage, azureStates, guardRows()},
-		{"acquire", acquirePage, allStates(), acquireRows()},
-		{"renew", renewPage, allStates(), proofRows("A", "B", "F changed", "F handed", "none")},
-		{"release", releasePage, allStates(), proofRows("A", "B", "F changed", "F handed", "none")},
-		{"break", breakPage, allStates(), []string{"without period", "0s", "20s", "25s", "60s"}},
-		{"force", forcePage, allStates(), []string{"release"}},
-		{"change", changePage, allStates(), changeRows()},
-		{"transfer", transferPage, allStates(), transferRows()},
+		{"azure", azureTable, azureStates, azureRows()},
+		{"guard", guardTable, azureStates, guardRows()},
+		{"acquire", acquireTable, allStates(), acquireRows()},
+		{"renew", renewTable, allStates(), proofRows("A", "B", "F changed", "F handed", "none")},
+		{"release", releaseTable, allStates(), proofRows("A", "B", "F changed", "F handed", "none")},
+		{"break", breakTable, allStates(), []string{"without period", "0s", "20s", "25s", "60s"}},
+		{"force", forceTable, allStates(), []string{"release"}},
+		{"change", changeTable, allStates(), changeRows()},
+		{"transfer", transferTable, allStates(), transferRows()},
 	} {
-		p := readPage(t, tt.text)
+		p := readTable(t, tt.text)
 		if diff := cmp.Diff(tt.states, p.states); diff != "" {
 			t.Errorf("%s: columns (-want +got):\n%s", tt.name, diff)
 		}
@@ -96,17 +96,17 @@ func changeRows() []string {
 	rows := proofRows("A→B", "B→A", "B→C", "none→A", "none→B", "F→B changed", "F→A handed", "F→B handed")
 	rows = append(rows, proofRows("A→A")...)
 	rows = append(rows, proofRows("F→A changed")...)
-	return append(rows, spentRows()...)
+	return append(rows, unusableRows()...)
 }
 
 func transferRows() []string {
 	rows := proofRows("A→B", "B→none", "B→A", "B→C", "none→B", "F→A changed", "F→B changed", "F→B handed", "F→none handed")
 	rows = append(rows, "A→none", "A→A", "A→B, same holder", "F→A handed", "F→A handed, same holder")
-	return append(rows, spentRows()...)
+	return append(rows, unusableRows()...)
 }
 
-// spentRows propose ids that cannot start anything new.
-func spentRows() (rows []string) {
+// unusableRows propose ids that cannot start anything new.
+func unusableRows() (rows []string) {
 	for _, id := range []string{"F changed", "F handed", "L", "R", "E", "K", "G"} {
 		rows = append(rows, "A→"+id)
 	}
@@ -114,13 +114,13 @@ func spentRows() (rows []string) {
 }
 
 // TestEveryPolicyMatters: switching one field of Azure off must change a cell of
-// its page, or the field would be a promise that nothing keeps.
+// its table, or the field would be a promise that nothing keeps.
 func TestEveryPolicyMatters(t *testing.T) {
 	for field := range reflect.TypeFor[machine.Policy]().Fields() {
 		weaker := machine.Azure
 		reflect.ValueOf(&weaker).Elem().FieldByIndex(field.Index).SetBool(false)
 		if !differs(t, machine.Azure, weaker) {
-			t.Errorf("without %s every cell of the Azure page answers the same", field.Name)
+			t.Errorf("without %s every cell of the Azure table answers the same", field.Name)
 		}
 	}
 	if machine.Standard != (machine.Policy{}) {
@@ -128,14 +128,14 @@ func TestEveryPolicyMatters(t *testing.T) {
 	}
 }
 
-// differs reports whether any operation of the Azure page answers differently
+// differs reports whether any operation of the Azure table answers differently
 // under the two policies.
 func differs(t *testing.T, p, q machine.Policy) bool {
 	t.Helper()
 	for _, operation := range azureRows() {
 		for _, state := range azureStates {
-			for _, f := range azureForms(t, state) {
-				if !cmp.Equal(azureDoBy(t, operation, f.row, p), azureDoBy(t, operation, f.row, q)) {
+			for _, f := range azureVariants(t, state) {
+				if !cmp.Equal(azureOperationBy(t, operation, f.row, p), azureOperationBy(t, operation, f.row, q)) {
 					return true
 				}
 			}

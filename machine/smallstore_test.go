@@ -24,9 +24,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// world is a store as small as can be: rows, a clock, a counter of tokens, and
+// smallStore is the smallest store: rows, a clock, a counter of tokens, and
 // every id that was ever used.
-type world struct {
+type smallStore struct {
 	now    machine.Instant
 	token  uint64
 	rows   map[string]machine.Row
@@ -35,32 +35,32 @@ type world struct {
 	last   call // the last change or transfer that was tried
 }
 
-func newWorld(policies map[string]machine.Policy) *world {
-	w := &world{
+func newSmallStore(policies map[string]machine.Policy) *smallStore {
+	s := &smallStore{
 		now:    machine.Instant{Clock: 5, Wall: 1_700_000_000_000},
 		rows:   map[string]machine.Row{},
 		policy: policies,
 	}
 	for name := range policies {
-		w.rows[name] = machine.Row{Resource: name}
+		s.rows[name] = machine.Row{Resource: name}
 	}
-	return w
+	return s
 }
 
 // fresh is what the next grant would get.
-func (w *world) fresh() machine.Fresh { return machine.Fresh{Token: w.token + 1, ID: w.newID()} }
+func (s *smallStore) fresh() machine.Fresh { return machine.Fresh{Token: s.token + 1, ID: s.newID()} }
 
 // newID makes ids that nobody has used; calling it twice gives the same one.
-func (w *world) newID() leasehold.ID {
+func (s *smallStore) newID() leasehold.ID {
 	var id leasehold.ID
-	binary.BigEndian.PutUint64(id[:], uint64(len(w.ids)+1))
+	binary.BigEndian.PutUint64(id[:], uint64(len(s.ids)+1))
 	return id
 }
 
 // known is the row by which the store knows an id. Scoped ids are not known.
-func (w *world) known(id leasehold.ID) *machine.Row {
-	for _, name := range w.resources() {
-		row := w.rows[name]
+func (s *smallStore) known(id leasehold.ID) *machine.Row {
+	for _, name := range s.resources() {
+		row := s.rows[name]
 		if !row.Scoped && !id.IsZero() && (row.ID == id || row.Former == id) {
 			return &row
 		}
@@ -68,55 +68,55 @@ func (w *world) known(id leasehold.ID) *machine.Row {
 	return nil
 }
 
-func (w *world) resources() []string { return slices.Sorted(maps.Keys(w.rows)) }
+func (s *smallStore) resources() []string { return slices.Sorted(maps.Keys(s.rows)) }
 
-// keep writes an outcome down.
-func (w *world) keep(o machine.Outcome) {
-	w.rows[o.Row.Resource] = o.Row
+// apply stores an outcome.
+func (s *smallStore) apply(o machine.Outcome) {
+	s.rows[o.Row.Resource] = o.Row
 	if n := len(o.Steps); n > 0 {
-		w.rows[o.Row.Resource] = o.Steps[n-1].Row
+		s.rows[o.Row.Resource] = o.Steps[n-1].Row
 	}
 	if o.Granted {
-		w.token = o.Row.Token
+		s.token = o.Row.Token
 	}
-	if !o.Row.ID.IsZero() && !slices.Contains(w.ids, o.Row.ID) {
-		w.ids = append(w.ids, o.Row.ID)
+	if !o.Row.ID.IsZero() && !slices.Contains(s.ids, o.Row.ID) {
+		s.ids = append(s.ids, o.Row.ID)
 	}
 }
 
 // wait lets time pass, often to the very edge of a lease's end.
-func (w *world) wait(t *rapid.T) {
+func (s *smallStore) wait(t *rapid.T) {
 	jumps := []time.Duration{0, 1, time.Millisecond, time.Second, time.Minute, 25 * time.Hour}
-	for _, name := range w.resources() {
-		if row := w.rows[name].At(w.now); row.State.Locked() && row.Ends != machine.Never {
-			end := time.Duration(row.Ends - w.now.Clock)
+	for _, name := range s.resources() {
+		if row := s.rows[name].At(s.now); row.State.Locked() && row.Ends != machine.Never {
+			end := time.Duration(row.Ends - s.now.Clock)
 			jumps = append(jumps, end-1, end, end+1)
 		}
 	}
 	jump := rapid.SampledFrom(jumps).Draw(t, "jump")
-	w.now.Clock += machine.Time(jump)
-	w.now.Wall += jump.Milliseconds()
+	s.now.Clock += machine.Time(jump)
+	s.now.Wall += jump.Milliseconds()
 }
 
 // anyID draws an id worth trying: the right one more often than not, or one of
 // every wrong kind.
-func (w *world) anyID(t *rapid.T, row machine.Row, label string) leasehold.ID {
-	choices := []leasehold.ID{row.ID, row.ID, row.ID, row.Former, row.Former, {}, w.newID()}
-	for _, name := range w.resources() {
-		choices = append(choices, w.rows[name].ID)
+func (s *smallStore) anyID(t *rapid.T, row machine.Row, label string) leasehold.ID {
+	choices := []leasehold.ID{row.ID, row.ID, row.ID, row.Former, row.Former, {}, s.newID()}
+	for _, name := range s.resources() {
+		choices = append(choices, s.rows[name].ID)
 	}
-	choices = append(choices, w.ids...)
+	choices = append(choices, s.ids...)
 	return choices[rapid.IntRange(0, len(choices)-1).Draw(t, label)]
 }
 
 var holders = []string{"ann", "bob", "cyd"}
 
 // anyProof draws what a caller shows.
-func (w *world) anyProof(t *rapid.T, row machine.Row) proof {
+func (s *smallStore) anyProof(t *rapid.T, row machine.Row) proof {
 	return proof{
-		id:     w.anyID(t, row, "id"),
+		id:     s.anyID(t, row, "id"),
 		holder: rapid.SampledFrom([]string{"", "", row.Holder, row.Holder, holders[0]}).Draw(t, "holder"),
-		token:  rapid.SampledFrom([]uint64{0, 0, row.Token, row.Token, w.token, w.token + 1}).Draw(t, "token"),
+		token:  rapid.SampledFrom([]uint64{0, 0, row.Token, row.Token, s.token, s.token + 1}).Draw(t, "token"),
 	}
 }
 
