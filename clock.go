@@ -5,62 +5,62 @@ import (
 	"time"
 )
 
-// asleep returns how far real time is ahead of the process's monotonic clock,
-// which on most systems stands still while the machine sleeps. Only changes of
-// the value mean anything. It is the one seam through which the Manager reads
-// anything but Go's clock; tests replace it to let a machine sleep.
-var asleep = systemGap()
+// clockOffset returns how far real time is ahead of the process's monotonic
+// clock, which on most systems stands still while the machine is suspended. Only
+// changes of the value mean anything. Everything else the Manager reads from
+// Go's clock; tests replace this variable to suspend a machine.
+var clockOffset = systemOffset()
 
 // clock measures real time since its start: the monotonic clock plus the time
-// that the machine slept. Every deadline of a Manager is a reading of it.
+// that the machine was suspended. Every deadline of a Manager is a reading of it.
 type clock struct {
-	start time.Time
-	gap   func() time.Duration
+	start  time.Time
+	offset func() time.Duration
 
-	mu    sync.Mutex
-	last  time.Duration // the gap already counted
-	slept time.Duration
+	mu        sync.Mutex
+	last      time.Duration // the offset already counted
+	suspended time.Duration
 }
 
-// slack is a change of the gap too small to be a sleep: two clocks cannot be
+// minSuspend is the least change of the offset that counts: two clocks cannot be
 // read at the same instant.
-const slack = 20 * time.Millisecond
+const minSuspend = 20 * time.Millisecond
 
 func newClock() *clock {
-	return &clock{start: time.Now(), gap: asleep, last: asleep()}
+	return &clock{start: time.Now(), offset: clockOffset, last: clockOffset()}
 }
 
-// now returns the real time since the clock was made. A gap that shrinks, which
-// a wall clock does when it is set back, counts like one that grows: a step may
-// cost a lease but must never keep one.
+// now returns the real time since the clock was made. An offset that shrinks, as
+// when a wall clock is set back, counts like one that grows: a step may cost a
+// lease but must never keep one.
 func (c *clock) now() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if change := c.change(); change >= slack {
-		c.slept += change
+	if change := c.change(); change >= minSuspend {
+		c.suspended += change
 	}
-	return time.Since(c.start) + c.slept
+	return time.Since(c.start) + c.suspended
 }
 
-// change returns how much the gap has changed. A reading that was interrupted
-// between its two clocks looks like a sleep; three in a row do not.
+// change returns how much the offset has changed. A reading interrupted between
+// its two clocks looks like a suspend; three in a row do not.
 func (c *clock) change() time.Duration {
-	var gap time.Duration
+	var offset time.Duration
 	for range 3 {
-		gap = c.gap()
-		if (gap - c.last).Abs() < slack {
+		offset = c.offset()
+		if (offset - c.last).Abs() < minSuspend {
 			return 0
 		}
 	}
-	change := (gap - c.last).Abs()
-	c.last = gap
+	change := (offset - c.last).Abs()
+	c.last = offset
 	return change
 }
 
 var processStart = time.Now()
 
-// wallGap is the gap by the wall clock, for systems that tell nothing better.
-func wallGap() time.Duration {
+// wallOffset goes by the wall clock, for systems that have nothing better.
+func wallOffset() time.Duration {
 	now := time.Now()
 	wall := now.Round(0).Sub(processStart.Round(0)) // Round strips the monotonic reading
 	return wall - now.Sub(processStart)

@@ -13,17 +13,17 @@ const (
 	clockBoottime  = 7
 )
 
-// systemGap picks the wall clock where the kernel, or a sandbox around it,
-// keeps boot time from us.
-func systemGap() func() time.Duration {
+// systemOffset picks the wall clock where the kernel, or a sandbox around it,
+// refuses to read boot time.
+func systemOffset() func() time.Duration {
 	if _, ok := readClock(clockBoottime); ok {
-		return bootGap
+		return bootOffset
 	}
-	return wallGap
+	return wallOffset
 }
 
-// bootGap is the time that the machine has been suspended since it booted.
-func bootGap() time.Duration {
+// bootOffset is the time that the machine has been suspended since it booted.
+func bootOffset() time.Duration {
 	awake, _ := readClock(clockMonotonic)
 	all, _ := readClock(clockBoottime)
 	return all - awake

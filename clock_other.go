@@ -4,5 +4,5 @@ package leasehold
 
 import "time"
 
-// systemGap knows nothing better than the wall clock here.
-func systemGap() func() time.Duration { return wallGap }
+// systemOffset has only the wall clock here.
+func systemOffset() func() time.Duration { return wallOffset }

@@ -62,7 +62,7 @@ func TestHangingPartHurtsNobody(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, nil)
 		s.before = hangFor("bad")
-		bad := crowd(t, m, "bad", 6*mostFlights)
+		bad := crowd(t, m, "bad", 6*maxInFlight)
 		good := crowd(t, m, "good", 2000)
 		time.Sleep(10 * time.Minute)
 		for _, h := range good {
@@ -82,7 +82,7 @@ func TestHangingPartHurtsNobody(t *testing.T) {
 // goroutines, and every loss is declared in time all the same.
 func TestBlackHole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		newLaptop(t) // spares the real clocks
+		newFakeHost(t) // spares the real clocks
 		const n = 5_000
 		s := newFakeStore()
 		m := newManager(t, s, nil)
@@ -111,8 +111,8 @@ func TestBlackHole(t *testing.T) {
 		for range 60 {
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if now := runtime.NumGoroutine(); now > before+mostFlights+64 { // the runtime counts its spare ones in batches
-				t.Fatalf("%d goroutines, %d before, want %d more at most", now, before, mostFlights)
+			if now := runtime.NumGoroutine(); now > before+maxInFlight+64 { // the runtime counts its spare ones in batches
+				t.Fatalf("%d goroutines, %d before, want %d more at most", now, before, maxInFlight)
 			}
 		}
 		if lost.Load() != n || late.Load() != 0 {

@@ -21,7 +21,7 @@ func TestDo(t *testing.T) {
 			ctx := context.WithValue(t.Context(), key{}, "value")
 			err := m.Do(ctx, "a", func(ctx context.Context, h *Held) error {
 				time.Sleep(10 * time.Minute)
-				stillHeld(t, h)
+				wantHeld(t, h)
 				if ctx.Err() != nil || ctx.Value(key{}) != "value" || h.Context() != ctx {
 					t.Errorf("fn's context: %v, value %v, want alive and its caller's", ctx.Err(), ctx.Value(key{}))
 				}

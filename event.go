@@ -1,6 +1,9 @@
 package leasehold
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // Event is something that happened to a held lease: Renewed, RenewalFailed,
 // Breaking, Lost or Released. No other type implements it.
@@ -79,3 +82,62 @@ func (RenewalFailed) event() {}
 func (Breaking) event()      {}
 func (Lost) event()          {}
 func (Released) event()      {}
+
+// observer passes events to the hook, in order, on one goroutine that lives only
+// while there are any.
+type observer struct {
+	hook  func(Event)
+	start func(func()) // starts a goroutine that Close waits for
+
+	mu      sync.Mutex
+	queue   []Event
+	running bool
+}
+
+// maxQueuedEvents is how many events may wait before the frequent kinds are
+// dropped. A lease has at most one each of the others, so the queue is bounded.
+const maxQueuedEvents = 8192
+
+// notify queues the event. It never blocks and may be called with locks held.
+func (o *observer) notify(e Event) {
+	if o.hook == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) >= maxQueuedEvents && frequent(e) {
+		return
+	}
+	o.queue = append(o.queue, e)
+	if !o.running {
+		o.running = true
+		o.start(o.drain)
+	}
+}
+
+func frequent(e Event) bool {
+	switch e.(type) {
+	case Renewed, RenewalFailed:
+		return true
+	}
+	return false
+}
+
+// drain calls the hook until no event waits. It removes all that wait at once,
+// so that notify and the hook seldom compete for the lock; what it has removed
+// no longer counts as waiting.
+func (o *observer) drain() {
+	for {
+		o.mu.Lock()
+		batch := o.queue
+		o.queue = nil
+		o.running = len(batch) > 0
+		o.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		for _, e := range batch {
+			o.hook(e)
+		}
+	}
+}

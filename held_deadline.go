@@ -2,33 +2,36 @@ package leasehold
 
 import "time"
 
-// count counts the ttl anew after a grant or a renewal. Since is the moment
-// before the request was sent, plus what the store says it waited: the store
-// cannot have begun to count earlier, so what is counted here ends first.
-func (h *Held) count(since time.Duration, l Lease) {
-	h.since, h.failures, h.lastErr = since, 0, nil
-	h.renewals, h.expiresAt = l.Renewals, l.ExpiresAt
-	h.line, h.next = never, never
-	length := lengthOf(l)
+// deadline is when a held lease is renewed and when it is declared lost.
+// Instants are readings of the Manager's clock.
+type deadline struct {
+	since time.Duration // the ttl counts from here
+	line  time.Duration // the safety line, at which the lease is lost; never, if infinite
+	next  time.Duration // when to renew; never, if not planned
+	due   time.Duration // the sooner of the two
+}
+
+// restart counts a lease of this length from since.
+func (d *deadline) restart(o *Options, since, length time.Duration, renew bool) {
+	d.since, d.line, d.next = since, never, never
 	if length != Infinite {
-		h.line = since + min(h.m.lineOf(length), length-drift(length))
+		d.line = since + min(o.lineOf(length), length-drift(length))
 	}
-	if h.renew {
-		h.next = since + h.m.intervalOf(length)
+	if renew {
+		d.next = since + o.intervalOf(length)
 	}
 }
 
-// reschedule puts the lease where the scheduler will look at it in time, after
-// its plan has changed.
-func (h *Held) reschedule() {
-	h.m.ready.drop(h)
-	h.due = min(h.line, h.next)
-	h.m.due.put(h)
-	h.m.nudge(h.due)
+// length is the ttl for which the line was drawn, near enough for pauses.
+func (d *deadline) length(o *Options) time.Duration {
+	if d.line == never {
+		return Infinite
+	}
+	return time.Duration(float64(d.line-d.since) / o.SafetyThreshold)
 }
 
-// lengthOf returns how long the lease lasts from the grant or renewal on. A
-// store that promises less than the ttl is taken at its word.
+// lengthOf returns how long the lease lasts from the grant or renewal on: what
+// the store promises, where that is less than the ttl.
 func lengthOf(l Lease) time.Duration {
 	if l.TTL != Infinite && l.Remaining > 0 {
 		return min(l.TTL, l.Remaining)
@@ -41,60 +44,52 @@ func drift(ttl time.Duration) time.Duration {
 	return ttl/100 + 2*time.Millisecond
 }
 
+// breakRemaining is what was left of the break period by the store's answer,
+// zero where that is not known.
+func breakRemaining(e *Error) time.Duration {
+	switch {
+	case e == nil || e.Reason != ReasonBreaking:
+		return 0
+	case e.Remaining <= 0 && e.Current != nil:
+		return max(e.Current.Remaining, 0)
+	}
+	return max(e.Remaining, 0)
+}
+
 // lineOf returns how long after the last success a lease of this length is
 // declared lost.
-func (m *Manager) lineOf(ttl time.Duration) time.Duration {
-	return time.Duration(float64(ttl) * m.o.SafetyThreshold)
+func (o *Options) lineOf(ttl time.Duration) time.Duration {
+	return time.Duration(float64(ttl) * o.SafetyThreshold)
+}
+
+// marginOf is the time between the safety line and the end of a lease of this
+// length, rather too short than too long.
+func (o *Options) marginOf(ttl time.Duration) time.Duration {
+	return max(ttl-drift(ttl)-o.lineOf(ttl), 0)
 }
 
 // intervalOf returns how long after the last success it is renewed.
-func (m *Manager) intervalOf(ttl time.Duration) time.Duration {
-	return m.scale(m.o.RenewInterval, ttl, func(o *Options) time.Duration { return o.defaultInterval() })
+func (o *Options) intervalOf(ttl time.Duration) time.Duration {
+	return o.scale(o.RenewInterval, ttl, (*Options).defaultInterval)
 }
 
 // retryOf returns the pause before the first retry of its renewal.
-func (m *Manager) retryOf(ttl time.Duration) time.Duration {
-	return m.scale(m.o.RenewRetryInterval, ttl, func(o *Options) time.Duration { return o.defaultRetry() })
+func (o *Options) retryOf(ttl time.Duration) time.Duration {
+	return o.scale(o.RenewRetryInterval, ttl, (*Options).defaultRetry)
 }
 
 // scale fits one of the options, which were given for leases of the usual
 // length, to a lease of another length: in proportion, or by the defaults where
 // one of the two is infinite.
-func (m *Manager) scale(d, ttl time.Duration, byDefault func(*Options) time.Duration) time.Duration {
+func (o *Options) scale(d, ttl time.Duration, byDefault func(*Options) time.Duration) time.Duration {
 	switch {
-	case ttl == m.o.TTL:
+	case ttl == o.TTL:
 		return d
-	case ttl == Infinite || m.o.TTL == Infinite:
-		o := m.o
-		o.TTL, o.RenewInterval = ttl, 0
-		o.RenewInterval = o.defaultInterval()
-		return byDefault(&o)
+	case ttl == Infinite || o.TTL == Infinite:
+		other := *o
+		other.TTL, other.RenewInterval = ttl, 0
+		other.RenewInterval = other.defaultInterval()
+		return byDefault(&other)
 	}
-	return time.Duration(float64(d) * (float64(ttl) / float64(m.o.TTL)))
-}
-
-// settle declares the lease lost if its time is up. It needs no store, so
-// nothing that hangs can keep it from happening.
-func (h *Held) settle(now time.Duration) {
-	if h.phase == phaseOver || now < h.line {
-		return
-	}
-	e := &Error{Reason: ReasonExpired, Op: "hold", Resource: h.resource}
-	if h.lastErr != nil {
-		e.Cause = h.lastErr
-	}
-	switch h.phase {
-	case phaseBreaking:
-		e.Reason = ReasonBroken
-	case phaseSpent:
-		e.Reason = ReasonMaxRenewals
-	}
-	h.lose(e, now)
-}
-
-// lose ends the lease against its holder's will.
-func (h *Held) lose(why *Error, now time.Duration) {
-	h.conclude(why)
-	info := h.info()
-	h.m.observer.tell(Lost{EventInfo: info, Reason: why.Reason, LastSuccess: info.Time.Add(h.since - now)})
+	return time.Duration(float64(d) * (float64(ttl) / float64(o.TTL)))
 }

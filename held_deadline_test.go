@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestValidityCountsFromBeforeTheRequest: a slow request eats into the lease,
+// TestDeadlineCountsFromBeforeTheRequest: a slow request eats into the lease,
 // because nobody can tell when the store began to count.
-func TestValidityCountsFromBeforeTheRequest(t *testing.T) {
+func TestDeadlineCountsFromBeforeTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		slow := func(context.Context, string, string) error { time.Sleep(5 * time.Second); return nil }
@@ -24,7 +24,7 @@ func TestValidityCountsFromBeforeTheRequest(t *testing.T) {
 		if left := s.state("a").Remaining; left <= 0 {
 			t.Error("the store had given the lease away before the context ended")
 		}
-		lostBy(t, h, ReasonExpired)
+		wantLost(t, h, ReasonExpired)
 	})
 }
 
@@ -77,18 +77,18 @@ func TestLongWaitWithDelayedAnswer(t *testing.T) {
 				// The wait is one request, as if the whole of it fit into one.
 				m := newManager(t, s, &Options{NoAutoRenew: true})
 				time.AfterFunc(10*time.Minute, func() { first.Release(context.Background()) })
-				a, err := m.newAsk(t.Context(), "a", nil)
+				a, err := newAcquisition(t.Context(), m, "a", nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				h, err := a.obtain(t.Context(), func(a *ask, ctx context.Context) (*Held, error) {
+				h, err := a.acquire(t.Context(), func(a *acquisition, ctx context.Context) (*Held, error) {
 					a.req.Timeout = time.Hour
 					return a.send(ctx, s.Wait, time.Hour)
 				})
 				if err != nil {
 					t.Fatalf("Wait = %v", err)
 				}
-				stillHeld(t, h)
+				wantHeld(t, h)
 				confirmed := c.unknown || c.delay > 54*time.Second
 				if got := s.count("renew") > 10; confirmed != (h.Renewals() == 1) {
 					t.Errorf("Renewals() = %d, confirmed %v, want %v", h.Renewals(), got, confirmed)
@@ -110,11 +110,11 @@ func TestLongWaitWithDelayedAnswer(t *testing.T) {
 func TestWaitedLongerThanTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, newFakeStore(), &Options{NoAutoRenew: true})
-		a, err := m.newAsk(t.Context(), "a", nil)
+		a, err := newAcquisition(t.Context(), m, "a", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := a.obtain(t.Context(), func(a *ask, ctx context.Context) (*Held, error) {
+		h, err := a.acquire(t.Context(), func(a *acquisition, ctx context.Context) (*Held, error) {
 			return a.send(ctx, func(ctx context.Context, r AcquireRequest) (Grant, error) {
 				g, err := m.store.Acquire(ctx, r)
 				g.Waited = time.Hour
@@ -125,7 +125,7 @@ func TestWaitedLongerThanTheRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(54 * time.Second)
-		lostBy(t, h, ReasonExpired)
+		wantLost(t, h, ReasonExpired)
 	})
 }
 
@@ -154,11 +154,11 @@ func TestConfirmFails(t *testing.T) {
 					return nil
 				}
 				m := newManager(t, s, nil)
-				a, err := m.newAsk(t.Context(), "a", []AcquireOptions{c.want})
+				a, err := newAcquisition(t.Context(), m, "a", []AcquireOptions{c.want})
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = a.obtain(t.Context(), func(a *ask, ctx context.Context) (*Held, error) {
+				_, err = a.acquire(t.Context(), func(a *acquisition, ctx context.Context) (*Held, error) {
 					return a.send(ctx, func(ctx context.Context, r AcquireRequest) (Grant, error) {
 						g, err := s.Acquire(ctx, r)
 						g.Waited = WaitUnknown
@@ -192,7 +192,7 @@ func TestConfirmComesLate(t *testing.T) {
 		}
 		m := newManager(t, s, &Options{TTL: 10 * time.Second, NoAutoRenew: true})
 		h := mustTry(t, m, "a")
-		stillHeld(t, h)
+		wantHeld(t, h)
 		if h.Renewals() != 2 {
 			t.Errorf("Renewals() = %d, want 2", h.Renewals())
 		}

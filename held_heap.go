@@ -5,72 +5,72 @@ import (
 	"time"
 )
 
-// The two queues that a held lease can stand in.
+// The orders of the two heaps that a held lease can be in.
 const (
-	byDue  = iota // every held lease, by when the scheduler must look at it
-	byLine        // leases that wait for a free place to renew, most urgent first
+	byDue  = iota // when the lease must be renewed or is lost
+	byLine        // its safety line: the most urgent first
 )
 
-// queue is a heap of leases that know their own place in it, so that any of
-// them can be moved or taken out.
-type queue struct {
+// heldHeap is a heap of leases that know their own index in it, so that any of
+// them can be moved or removed.
+type heldHeap struct {
 	order int // byDue or byLine
 	items []*Held
 }
 
 // Len, Less, Swap, Push and Pop are for container/heap.
 
-func (q *queue) Len() int           { return len(q.items) }
-func (q *queue) Less(i, j int) bool { return q.key(q.items[i]) < q.key(q.items[j]) }
+func (hs *heldHeap) Len() int           { return len(hs.items) }
+func (hs *heldHeap) Less(i, j int) bool { return hs.key(hs.items[i]) < hs.key(hs.items[j]) }
 
-func (q *queue) Swap(i, j int) {
-	q.items[i], q.items[j] = q.items[j], q.items[i]
-	q.items[i].place[q.order] = int32(i + 1)
-	q.items[j].place[q.order] = int32(j + 1)
+func (hs *heldHeap) Swap(i, j int) {
+	hs.items[i], hs.items[j] = hs.items[j], hs.items[i]
+	hs.items[i].index[hs.order] = int32(i + 1)
+	hs.items[j].index[hs.order] = int32(j + 1)
 }
 
-func (q *queue) Push(x any) {
+func (hs *heldHeap) Push(x any) {
 	h := x.(*Held)
-	q.items = append(q.items, h)
-	h.place[q.order] = int32(len(q.items))
+	hs.items = append(hs.items, h)
+	h.index[hs.order] = int32(len(hs.items))
 }
 
-func (q *queue) Pop() any {
-	last := len(q.items) - 1
-	h := q.items[last]
-	q.items[last] = nil
-	q.items = q.items[:last]
-	h.place[q.order] = 0
+func (hs *heldHeap) Pop() any {
+	last := len(hs.items) - 1
+	h := hs.items[last]
+	hs.items[last] = nil
+	hs.items = hs.items[:last]
+	h.index[hs.order] = 0
 	return h
 }
 
-func (q *queue) key(h *Held) time.Duration {
-	if q.order == byDue {
+func (hs *heldHeap) key(h *Held) time.Duration {
+	if hs.order == byDue {
 		return h.due
 	}
 	return h.line
 }
 
 // put adds the lease, or moves it to where it belongs now.
-func (q *queue) put(h *Held) {
-	if at := h.place[q.order]; at > 0 {
-		heap.Fix(q, int(at-1))
+func (hs *heldHeap) put(h *Held) {
+	if at := h.index[hs.order]; at > 0 {
+		heap.Fix(hs, int(at-1))
 		return
 	}
-	heap.Push(q, h)
+	heap.Push(hs, h)
 }
 
-// drop takes the lease out, if it is there.
-func (q *queue) drop(h *Held) {
-	if at := h.place[q.order]; at > 0 {
-		heap.Remove(q, int(at-1))
+// drop removes the lease, if it is there.
+func (hs *heldHeap) drop(h *Held) {
+	if at := h.index[hs.order]; at > 0 {
+		heap.Remove(hs, int(at-1))
 	}
 }
 
 // first returns the lease in front, or nil.
-func (q *queue) first() *Held {
-	if len(q.items) == 0 {
+func (hs *heldHeap) first() *Held {
+	if len(hs.items) == 0 {
 		return nil
 	}
-	return q.items[0]
+	return hs.items[0]
 }

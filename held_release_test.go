@@ -33,7 +33,7 @@ func TestRelease(t *testing.T) {
 		if ctx.Err() == nil {
 			t.Error("the context lives on")
 		}
-		lostBy(t, h, ReasonReleased)
+		wantLost(t, h, ReasonReleased)
 		wantErr(t, "Renew after Release", h.Renew(t.Context()), ErrLost)
 		if diff := cmp.Diff([]string{"Released"}, log.kinds()); diff != "" {
 			t.Errorf("events -want +got:\n%s", diff)
@@ -128,7 +128,7 @@ func TestReleaseNeverEndsANewerLease(t *testing.T) {
 		s.breakLease("a", 0)
 		newer := mustTry(t, newManager(t, s, nil), "a")
 		wantErr(t, "Release of the old lease", old.Release(t.Context()), ErrLost)
-		stillHeld(t, newer)
+		wantHeld(t, newer)
 		if got := s.state("a"); got.State != StateActive || got.Token != newer.Token() {
 			t.Errorf("the row is %v with token %d, want the newer lease", got.State, got.Token)
 		}
@@ -151,6 +151,6 @@ func TestReleaseDuringARenewal(t *testing.T) {
 			t.Errorf("Release = %v", err)
 		}
 		synctest.Wait()
-		lostBy(t, h, ReasonReleased)
+		wantLost(t, h, ReasonReleased)
 	})
 }

@@ -50,7 +50,7 @@ func ParseState(name string) (State, error) {
 			return State(s), nil
 		}
 	}
-	return StateAvailable, Invalid("status", "%q is no state; want available, active, breaking, released, expired or broken", clip(name))
+	return StateAvailable, Invalid("status", "%.64q is no state; want available, active, breaking, released, expired or broken", name)
 }
 
 // MarshalText writes the state's name.

@@ -93,7 +93,7 @@ func (r ListRequest) Validate() error {
 // Validate checks the request against the limits.
 func (r HistoryRequest) Validate() error {
 	if r.Kind != "" && !kinds[r.Kind] {
-		return Invalid("event", "%q is no event; want acquired, renewed, released, expired, breaking, broken, changed, transferred, force_released, failed, purged or configured", clip(string(r.Kind)))
+		return Invalid("event", "%.64q is no event; want acquired, renewed, released, expired, breaking, broken, changed, transferred, force_released, failed, purged or configured", string(r.Kind))
 	}
 	return firstError(checkFilters(r.Resource, r.Prefix, r.Holder), checkLimit(r.Limit))
 }
@@ -127,7 +127,7 @@ func checkPair(k, v string) error {
 	case k == "" || len(k) > MaxMetadataKey:
 		return Invalid("metadata", "has a key of %d bytes; want 1 to %d", len(k), MaxMetadataKey)
 	case strings.ContainsFunc(k, notKeyRune):
-		return Invalid("metadata", "has the key %q; want only A-Z a-z 0-9 _ . -", clip(k))
+		return Invalid("metadata", "has the key %.64q; want only A-Z a-z 0-9 _ . -", k)
 	case len(v) > MaxMetadataValue:
 		return Invalid("metadata", "has a value of %d bytes under %q; the limit is %d", len(v), k, MaxMetadataValue)
 	case !utf8.ValidString(v):

@@ -38,7 +38,7 @@ func TestLostAnswerIsAskedAgain(t *testing.T) {
 				s := newFakeStore()
 				s.after = onNth("acquire", 1, lost)
 				h := mustTry(t, newManager(t, s, nil), "a")
-				stillHeld(t, h)
+				wantHeld(t, h)
 				if h.Token() != 1 || s.count("acquire") != 2 || h.Renewals() != 1 {
 					t.Errorf("token %d after %d requests, want the first lease after two", h.Token(), s.count("acquire"))
 				}
@@ -86,12 +86,12 @@ func TestNoOrphanAfterLostAnswers(t *testing.T) {
 		s.rows["a"] = &fakeRow{Lease: Lease{Resource: "a", ID: id, Holder: m.Holder()}, ends: never}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		a, err := m.newAsk(ctx, "a", nil)
+		a, err := newAcquisition(ctx, m, "a", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.req.ID = id
-		if _, err := a.obtain(ctx, (*ask).try); !errors.Is(err, ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := a.acquire(ctx, (*acquisition).try); !errors.Is(err, ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("TryAcquire = %v, want ErrUnknown and the deadline", err)
 		}
 		time.Sleep(releaseTimeout)
@@ -217,8 +217,8 @@ func TestGrantDuringClose(t *testing.T) {
 		if got := s.state("a").State; got != StateReleased {
 			t.Errorf("the row is %v, want released", got)
 		}
-		h := &Held{m: m, resource: "b"}
-		wantErr(t, "keep after Close", m.keep(h), ErrUnavailable)
+		h := &Held{r: &m.renewer, resource: "b"}
+		wantErr(t, "keep after Close", m.add(h), ErrUnavailable)
 	})
 }
 

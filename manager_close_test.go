@@ -41,7 +41,7 @@ func TestCloseWaitsForWork(t *testing.T) {
 		if !told.Equal(start) || !stopped.Equal(time.Now()) {
 			t.Errorf("fn was told after %v, Close returned after %v, want at once and 10m", told.Sub(start), time.Since(start))
 		}
-		lostBy(t, handle, ReasonReleased)
+		wantLost(t, handle, ReasonReleased)
 		for _, r := range []string{"work", "handle"} {
 			if s.state(r).State != StateReleased {
 				t.Errorf("%s is %v, want released", r, s.state(r).State)
@@ -82,7 +82,7 @@ func TestCloseLeavesRunningWorkItsLease(t *testing.T) {
 		if s.state("work").State != StateActive || s.state("handle").State != StateReleased {
 			t.Errorf("work is %v, handle is %v, want active, released", s.state("work").State, s.state("handle").State)
 		}
-		lostBy(t, handle, ReasonReleased)
+		wantLost(t, handle, ReasonReleased)
 		time.Sleep(time.Minute)
 		if s.state("work").State != StateExpired {
 			t.Errorf("work is %v a minute later, want expired", s.state("work").State)
@@ -149,7 +149,7 @@ func TestCloseGivesBackAfterItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, nil)
-		for i := range 10 * mostReleases {
+		for i := range 10 * maxReleases {
 			mustTry(t, m, fmt.Sprint(i))
 		}
 		s.hook(func(ctx context.Context, _, _ string) error { time.Sleep(2 * time.Second); return nil }, nil)
@@ -195,7 +195,7 @@ func TestContextAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, newFakeStore(), nil)
 		h := mustTry(t, m, "a")
-		m.shut()
+		m.startClose()
 		wantErr(t, "the cause", context.Cause(h.Context()), ErrLost, errClosed)
 		if err := h.Err(); err != nil {
 			t.Errorf("Err() = %v, want nil: it is not released yet", err)

@@ -115,18 +115,18 @@ func (p *partition) Release(ctx context.Context, r ReleaseRequest) (Lease, error
 // and it has lost.
 func TestLeadAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lid := newLaptop(t)
-		s := &fakeQueue{fakeStore: lid.store()}
+		host := newFakeHost(t)
+		s := &fakeQueue{fakeStore: host.store()}
 		o := newOffice(t)
 		paused := newManager(t, s, nil)
-		asleep = func() time.Duration { return 0 } // the other one's machine stays awake
+		clockOffset = func() time.Duration { return 0 } // the other one's machine stays awake
 		awake := newManager(t, s, nil)
 		o.lead(t.Context(), paused, "ann")
 		time.Sleep(time.Second)
 		o.lead(t.Context(), awake, "bob")
 		time.Sleep(time.Minute)
-		lid.sleep(2 * time.Minute)
-		time.Sleep(wakeEvery) // ann's half second of grace before her context ends
+		host.suspend(2 * time.Minute)
+		time.Sleep(wakeInterval) // ann's half second of grace before her context ends
 		synctest.Wait()
 		if o.leaders.Load() > 1 {
 			t.Error("ann still leads half a second after waking")
@@ -167,7 +167,7 @@ func TestLeadGoesOn(t *testing.T) {
 		if len(terms) != 4 {
 			t.Fatalf("terms began at %v, want four", terms)
 		}
-		if pause := terms[1] - terms[0]; pause < firstStepBack/2 || pause > firstStepBack {
+		if pause := terms[1] - terms[0]; pause < firstLeadPause/2 || pause > firstLeadPause {
 			t.Errorf("the second term began %v after the first, want about a second", pause)
 		}
 		if gap := terms[2] - terms[1]; gap < time.Minute || gap > 2*time.Minute {

@@ -21,7 +21,7 @@ func TestBreaking(t *testing.T) {
 				time.Sleep(25 * time.Second)
 				s.breakLease("a", 15*time.Second) // ends at 40 s; noticed at 30 s
 				time.Sleep(6 * time.Second)
-				stillHeld(t, h)
+				wantHeld(t, h)
 				if diff := cmp.Diff([]string{"Breaking"}, log.kinds()); diff != "" {
 					t.Fatalf("events -want +got:\n%s", diff)
 				}
@@ -29,12 +29,12 @@ func TestBreaking(t *testing.T) {
 					t.Errorf("Breaking.Remaining = %v, want 10s", left)
 				}
 				wantErr(t, "Renew while breaking", h.Renew(t.Context()), ErrHeld)
-				stillHeld(t, h)
+				wantHeld(t, h)
 				<-h.Context().Done()
 				if left := s.state("a").Remaining; left <= 0 || left > time.Second {
 					t.Errorf("the context ended %v before the period, want a margin of about 1s", left)
 				}
-				lostBy(t, h, ReasonBroken)
+				wantLost(t, h, ReasonBroken)
 				time.Sleep(time.Minute)
 				if diff := cmp.Diff([]string{"Breaking", "Lost"}, log.kinds()); diff != "" || s.count("renew") != 2 {
 					t.Errorf("%d renewals, events -want +got:\n%s", s.count("renew"), diff)
@@ -56,7 +56,7 @@ func TestBreakingNeverLengthens(t *testing.T) {
 		if got := time.Since(start); got != 54*time.Second {
 			t.Errorf("lost after %v, want 54s", got)
 		}
-		lostBy(t, h, ReasonBroken)
+		wantLost(t, h, ReasonBroken)
 	})
 }
 
@@ -98,11 +98,11 @@ func TestSuccessSentBeforeTheBreak(t *testing.T) {
 		s.breakLease("a", 10*time.Second)
 		h.Renew(t.Context())
 		m.mu.Lock()
-		h.answered(m.clock.now(), Lease{TTL: time.Minute, Token: h.token}, nil, m.clock.now())
-		h.answered(m.clock.now(), Lease{}, &Error{Reason: ReasonMaxRenewals}, m.clock.now())
+		m.apply(h, m.clock.now(), Lease{TTL: time.Minute, Token: h.token}, nil, m.clock.now())
+		m.apply(h, m.clock.now(), Lease{}, &Error{Reason: ReasonMaxRenewals}, m.clock.now())
 		m.mu.Unlock()
 		time.Sleep(9 * time.Second)
-		lostBy(t, h, ReasonBroken)
+		wantLost(t, h, ReasonBroken)
 	})
 }
 
@@ -119,7 +119,7 @@ func TestMaxRenewals(t *testing.T) {
 		if got := time.Since(start); got != 80*time.Second+54*time.Second {
 			t.Errorf("lost after %v, want 54s after the second renewal", got)
 		}
-		lostBy(t, h, ReasonMaxRenewals)
+		wantLost(t, h, ReasonMaxRenewals)
 		if diff := cmp.Diff([]string{"Renewed", "Renewed", "RenewalFailed", "Lost"}, log.kinds()); diff != "" || s.count("renew") != 3 {
 			t.Errorf("%d renewals, events -want +got:\n%s", s.count("renew"), diff)
 		}
@@ -140,11 +140,11 @@ func TestInfiniteLeaseIsVerified(t *testing.T) {
 		}
 		s.hook(failing(&Error{Reason: ReasonUnavailable}), nil)
 		time.Sleep(3 * time.Hour)
-		stillHeld(t, h) // it cannot run out, so an outage does not lose it
+		wantHeld(t, h) // it cannot run out, so an outage does not lose it
 		s.hook(nil, nil)
 		s.breakLease("a", 0)
 		time.Sleep(30 * time.Second)
-		lostBy(t, h, ReasonBroken)
+		wantLost(t, h, ReasonBroken)
 	})
 }
 
@@ -173,13 +173,13 @@ func TestInfiniteLeaseWithoutRenewals(t *testing.T) {
 				if s.count("renew") != 1 || s.count("status") < 18 {
 					t.Errorf("%d renewals, %d looks at the status, want 1 and one every 30s", s.count("renew"), s.count("status"))
 				}
-				stillHeld(t, h)
+				wantHeld(t, h)
 				c.do(s)
 				time.Sleep(time.Minute)
 				if c.reason == "" {
-					stillHeld(t, h)
+					wantHeld(t, h)
 				} else {
-					lostBy(t, h, c.reason)
+					wantLost(t, h, c.reason)
 				}
 			})
 		})

@@ -31,7 +31,7 @@ func TestRenewsAtTheInterval(t *testing.T) {
 		h := mustTry(t, m, "a")
 		start := time.Now()
 		time.Sleep(2*time.Minute + time.Second)
-		stillHeld(t, h)
+		wantHeld(t, h)
 		want := []time.Duration{40 * time.Second, 80 * time.Second, 120 * time.Second}
 		if diff := cmp.Diff(want, s.renewed["a"]); diff != "" {
 			t.Errorf("renewed at -want +got:\n%s", diff)
@@ -56,12 +56,12 @@ func TestNoAutoRenew(t *testing.T) {
 			t.Errorf("Renew = %v", err)
 		}
 		time.Sleep(50 * time.Second)
-		stillHeld(t, h)
+		wantHeld(t, h)
 		s.hook(failing(&Error{Reason: ReasonUnavailable}), nil)
 		wantErr(t, "Renew while the store is down", h.Renew(t.Context()), ErrUnavailable)
-		stillHeld(t, h)
+		wantHeld(t, h)
 		time.Sleep(4 * time.Second)
-		lostBy(t, h, ReasonExpired)
+		wantLost(t, h, ReasonExpired)
 		if n := s.count("renew"); n != 2 {
 			t.Errorf("%d renewals were sent, want 2", n)
 		}
@@ -91,12 +91,12 @@ func TestTransientErrorsAreNoLoss(t *testing.T) {
 				h := mustTry(t, m, "a")
 				start := time.Now()
 				time.Sleep(54*time.Second - 1)
-				stillHeld(t, h)
+				wantHeld(t, h)
 				<-h.Context().Done()
 				if got := time.Since(start); got != 54*time.Second {
 					t.Errorf("lost after %v, want 54s", got)
 				}
-				lostBy(t, h, ReasonExpired)
+				wantLost(t, h, ReasonExpired)
 				wantErr(t, "Err()", h.Err(), ErrLost, err)
 				events := log.all()
 				last := events[len(events)-1].(Lost)
@@ -152,7 +152,7 @@ func TestNoQuickRetries(t *testing.T) {
 		}
 		s.hook(nil, nil)
 		time.Sleep(time.Minute)
-		stillHeld(t, h)
+		wantHeld(t, h)
 	})
 }
 
@@ -192,10 +192,10 @@ func TestDefinitiveAnswersLoseAtOnce(t *testing.T) {
 				m := newManager(t, s, &Options{Observe: log.observe})
 				h := mustTry(t, m, "a")
 				time.Sleep(40*time.Second - 1)
-				stillHeld(t, h)
+				wantHeld(t, h)
 				time.Sleep(time.Nanosecond)
 				synctest.Wait()
-				lostBy(t, h, reason)
+				wantLost(t, h, reason)
 				wantErr(t, "Err()", h.Err(), reason.Sentinel(), cause)
 				if diff := cmp.Diff([]string{"RenewalFailed", "Lost"}, log.kinds()); diff != "" {
 					t.Errorf("events -want +got:\n%s", diff)
@@ -224,9 +224,9 @@ func TestRevivedLeaseIsLost(t *testing.T) {
 		m := newManager(t, s, nil)
 		h := mustTry(t, m, "a")
 		m.mu.Lock()
-		h.answered(m.clock.now(), Lease{Token: h.token + 1, TTL: time.Minute}, nil, m.clock.now())
+		m.apply(h, m.clock.now(), Lease{Token: h.token + 1, TTL: time.Minute}, nil, m.clock.now())
 		m.mu.Unlock()
-		lostBy(t, h, ReasonExpired)
+		wantLost(t, h, ReasonExpired)
 	})
 }
 
@@ -248,7 +248,7 @@ func TestLateAnswerBringsNothingBack(t *testing.T) {
 			t.Errorf("lost after %v, want 54s", got)
 		}
 		time.Sleep(time.Minute)
-		lostBy(t, h, ReasonExpired)
+		wantLost(t, h, ReasonExpired)
 		if h.Renewals() != 0 {
 			t.Errorf("Renewals() = %d, want 0", h.Renewals())
 		}
@@ -272,7 +272,7 @@ func TestHangingRenewalIsCutAndRepeated(t *testing.T) {
 			return nil
 		}, nil)
 		time.Sleep(54 * time.Second)
-		stillHeld(t, h)
+		wantHeld(t, h)
 		if diff := cmp.Diff([]string{"RenewalFailed", "Renewed"}, log.kinds()); diff != "" {
 			t.Errorf("events -want +got:\n%s", diff)
 		}
@@ -315,11 +315,11 @@ func TestRenewByHand(t *testing.T) {
 			t.Errorf("Renewals() = %d, want 2", h.Renewals())
 		}
 		wantErr(t, "Renew with an ended context", h.Renew(ended()), ErrUnknown, context.Canceled)
-		stillHeld(t, h)
+		wantHeld(t, h)
 		other := mustTry(t, m, "b")
 		s.breakLease("b", 0)
 		wantErr(t, "Renew of a broken lease", other.Renew(t.Context()), ErrLost)
-		lostBy(t, other, ReasonBroken)
+		wantLost(t, other, ReasonBroken)
 		s.hook(func(ctx context.Context, _, _ string) error { <-ctx.Done(); return io.EOF }, nil)
 		start := time.Now()
 		wantErr(t, "Renew that hangs", h.Renew(t.Context()), ErrUnknown, io.EOF)
@@ -351,7 +351,7 @@ func TestRenewalsCross(t *testing.T) {
 			t.Errorf("Renew = %v", err)
 		}
 		time.Sleep(20 * time.Second)
-		stillHeld(t, h)
+		wantHeld(t, h)
 		for _, kind := range log.kinds() {
 			if kind != "Renewed" {
 				t.Errorf("events = %v, want Renewed only", log.kinds())
@@ -362,7 +362,7 @@ func TestRenewalsCross(t *testing.T) {
 		}
 		m.mu.Lock()
 		since := h.since
-		h.renewed(since-time.Second, Lease{TTL: time.Minute}, m.clock.now())
+		m.applySuccess(h, since-time.Second, Lease{TTL: time.Minute}, m.clock.now())
 		if h.since != since {
 			t.Errorf("a late answer to an early renewal moved the start to %v, want %v", h.since, since)
 		}
@@ -376,7 +376,7 @@ func TestManyDueAtOnce(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, nil)
 		var held []*Held
-		for i := range 3 * oneGo {
+		for i := range 3 * maxDuePerPass {
 			held = append(held, mustTry(t, m, fmt.Sprint(i)))
 		}
 		time.Sleep(2 * time.Minute)

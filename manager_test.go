@@ -56,19 +56,19 @@ func wantErr(t testing.TB, what string, err error, targets ...error) {
 	}
 }
 
-// stillHeld checks a lease and its context.
-func stillHeld(t testing.TB, h *Held) {
+// wantHeld checks a lease and its context.
+func wantHeld(t testing.TB, h *Held) {
 	t.Helper()
 	if err := h.Err(); err != nil {
-		t.Errorf("Err() = %v at %v, want nil", err, h.m.clock.now())
+		t.Errorf("Err() = %v at %v, want nil", err, h.r.clock.now())
 	}
 	if err := context.Cause(h.Context()); err != nil {
-		t.Errorf("Context() ended with %v at %v, want it alive", err, h.m.clock.now())
+		t.Errorf("Context() ended with %v at %v, want it alive", err, h.r.clock.now())
 	}
 }
 
-// lostBy checks that a lease is lost and why.
-func lostBy(t testing.TB, h *Held, reason Reason) {
+// wantLost checks that a lease is lost and why.
+func wantLost(t testing.TB, h *Held, reason Reason) {
 	t.Helper()
 	for name, err := range map[string]error{"Err()": h.Err(), "Cause(Context())": context.Cause(h.Context())} {
 		wantErr(t, name, err, ErrLost)
@@ -122,7 +122,7 @@ func TestTryAcquire(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"team": "billing", "host": "b"}, h.Metadata()); diff != "" {
 			t.Errorf("Metadata() -want +got:\n%s", diff)
 		}
-		stillHeld(t, h)
+		wantHeld(t, h)
 
 		_, err := newManager(t, s, nil).TryAcquire(t.Context(), "invoices")
 		wantErr(t, "TryAcquire of a held resource", err, ErrHeld)
@@ -142,14 +142,16 @@ func TestTryAcquireRefusesBadInput(t *testing.T) {
 		m := newManager(t, s, nil)
 		tooMany := MaxMaxRenewals + 1
 		for name, call := range map[string]func() (*Held, error){
-			"an empty resource":    func() (*Held, error) { return m.TryAcquire(t.Context(), "") },
-			"a control character":  func() (*Held, error) { return m.TryAcquire(t.Context(), "a\x00") },
-			"two wants":            func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{}, AcquireOptions{}) },
-			"a short ttl":          func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{TTL: time.Millisecond}) },
-			"a negative timeout":   func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Timeout: -5}) },
-			"a huge priority":      func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Priority: 101}) },
-			"too many renewals":    func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{MaxRenewals: &tooMany}) },
-			"a strange pair":       func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Metadata: map[string]string{"ä": ""}}) },
+			"an empty resource":   func() (*Held, error) { return m.TryAcquire(t.Context(), "") },
+			"a control character": func() (*Held, error) { return m.TryAcquire(t.Context(), "a\x00") },
+			"two wants":           func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{}, AcquireOptions{}) },
+			"a short ttl":         func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{TTL: time.Millisecond}) },
+			"a negative timeout":  func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Timeout: -5}) },
+			"a huge priority":     func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Priority: 101}) },
+			"too many renewals":   func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{MaxRenewals: &tooMany}) },
+			"a strange pair": func() (*Held, error) {
+				return m.Acquire(t.Context(), "a", AcquireOptions{Metadata: map[string]string{"ä": ""}})
+			},
 			"Do without resource":  func() (*Held, error) { return nil, m.Do(t.Context(), "", nil) },
 			"Lead without resouce": func() (*Held, error) { return nil, m.Lead(t.Context(), "", nil) },
 		} {
@@ -187,12 +189,12 @@ func TestHeldLeasesNeedNoGoroutines(t *testing.T) {
 			t.Errorf("%d goroutines with 1,001 leases, %d with one", after, before)
 		}
 		for _, h := range held {
-			stillHeld(t, h)
+			wantHeld(t, h)
 			h.Release(t.Context())
 		}
 		synctest.Wait()
-		if after := runtime.NumGoroutine(); after > before+64 || m.due.Len() != 1 {
-			t.Errorf("%d goroutines, %d leases after the release, want %d and 1", after, m.due.Len(), before)
+		if after := runtime.NumGoroutine(); after > before+64 || m.held.Len() != 1 {
+			t.Errorf("%d goroutines, %d leases after the release, want %d and 1", after, m.held.Len(), before)
 		}
 	})
 }

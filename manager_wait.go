@@ -8,87 +8,87 @@ import (
 )
 
 const (
-	// mostAttempts ends a wait that nothing else would.
-	mostAttempts = 10_000
-	// oneWait is how long one request may stand in a store's queue. The next
-	// takes its place over, so nothing is lost; but an answer that was lost on
-	// the way, with the grant in it, is noticed after that time. It is a little
-	// shorter than the minute after which many proxies cut a silent request.
-	oneWait = 50 * time.Second
-	// grace is what a request gets beyond the wait for its answer to arrive.
-	grace = 2 * time.Second
-	// firstTrouble is the first pause after the store failed.
-	firstTrouble = 100 * time.Millisecond
+	// maxAttempts ends a wait that nothing else would.
+	maxAttempts = 10_000
+	// maxQueueWait is how long one request waits in a store's queue. The next
+	// one keeps the place, so nothing is lost, and a grant whose answer was lost
+	// is noticed after that time. It is a little shorter than the minute after
+	// which many proxies end a silent request.
+	maxQueueWait = 50 * time.Second
+	// answerGrace is what a request gets beyond the wait for its answer to arrive.
+	answerGrace = 2 * time.Second
+	// firstFailurePause is the first pause after the store failed.
+	firstFailurePause = 100 * time.Millisecond
 )
 
-// campaign is one wait for a lease.
-type campaign struct {
-	*ask
-	queue    Waiter        // nil where the store has none
-	began    time.Duration // on the Manager's clock, like until
-	until    time.Duration // never, if there is no timeout
-	attempts int           // requests so far
-	most     int           // requests at most; zero: no limit
-	held     time.Duration // the next pause after a refusal
-	trouble  time.Duration // the next pause after a failure
+// waitLoop is one wait for a lease.
+type waitLoop struct {
+	*acquisition
+	queue        Waiter        // nil where the store has none
+	started      time.Duration // on the Manager's clock, like until
+	until        time.Duration // never, if there is no timeout
+	attempts     int           // requests so far
+	maxAttempts  int           // zero: no limit
+	heldPause    time.Duration // the next one after a refusal
+	failurePause time.Duration // the next one after a failure
 }
 
-// wait asks until it gets the lease or has no reason to ask any longer.
-func (a *ask) wait(ctx context.Context) (*Held, error) {
-	c := a.campaign(ctx)
+// wait sends requests until one is granted or another cannot help.
+func (a *acquisition) wait(ctx context.Context) (*Held, error) {
+	w := newWaitLoop(ctx, a)
 	for {
-		asked := a.m.clock.now()
-		h, err := c.attempt(ctx, asked)
+		sent := a.m.clock.now()
+		h, err := w.attempt(ctx, sent)
 		now := a.m.clock.now()
 		switch {
 		case err == nil:
 			return h, nil
 		case ctx.Err() != nil:
-			return nil, a.cancelled(ctx, err, now-c.began)
-		case c.hopeless(err):
+			return nil, a.cancelled(ctx, err, now-w.started)
+		case w.isFinal(err):
 			return nil, err
-		case now >= c.until || c.attempts == c.most:
-			return nil, c.timeout(err, now)
+		case now >= w.until || w.attempts == w.maxAttempts:
+			return nil, w.timeoutError(err, now)
 		}
-		if !sleep(ctx, min(c.pause(err, now-asked), c.until-now)) {
-			return nil, a.cancelled(ctx, err, a.m.clock.now()-c.began)
+		if !sleep(ctx, min(w.pause(err, now-sent), w.until-now)) {
+			return nil, a.cancelled(ctx, err, a.m.clock.now()-w.started)
 		}
 	}
 }
 
-func (a *ask) campaign(ctx context.Context) *campaign {
+func newWaitLoop(ctx context.Context, a *acquisition) *waitLoop {
 	now := a.m.clock.now()
-	c := &campaign{ask: a, began: now, until: never, held: a.m.o.AcquireRetryInterval, trouble: firstTrouble}
-	c.queue, _ = a.m.store.(Waiter)
+	w := &waitLoop{acquisition: a, started: now, until: never, heldPause: a.m.options.AcquireRetryInterval, failurePause: firstFailurePause}
+	w.queue, _ = a.m.store.(Waiter)
 	if a.timeout > 0 {
-		c.until = now + a.timeout
+		w.until = now + a.timeout
 	}
-	if _, ends := ctx.Deadline(); !ends && c.until == never {
-		c.most = mostAttempts
+	if _, ends := ctx.Deadline(); !ends && w.until == never {
+		w.maxAttempts = maxAttempts
 	}
-	return c
+	return w
 }
 
 // attempt makes one request, in the store's queue if it can. The last one, when
 // time is up, does not queue.
-func (c *campaign) attempt(ctx context.Context, now time.Duration) (*Held, error) {
-	c.attempts++
-	left := c.until - now
-	if c.queue == nil || left < time.Millisecond {
-		return c.send(ctx, c.m.store.Acquire, min(callTimeout, max(left, 0))+grace)
+func (w *waitLoop) attempt(ctx context.Context, now time.Duration) (*Held, error) {
+	w.attempts++
+	left := w.until - now
+	if w.queue == nil || left < time.Millisecond {
+		return w.send(ctx, w.m.store.Acquire, min(callTimeout, max(left, 0))+answerGrace)
 	}
-	c.req.Timeout = min(left, oneWait)
-	return c.send(ctx, c.queue.Wait, c.req.Timeout+grace)
+	w.req.Timeout = min(left, maxQueueWait)
+	return w.send(ctx, w.queue.Wait, w.req.Timeout+answerGrace)
 }
 
-// hopeless reports whether asking again cannot help. It first does what can
-// make it help: go without the queue, or propose another id.
-func (c *campaign) hopeless(err error) bool {
+// isFinal reports whether another request cannot help. It first does what makes
+// one help: go without the queue, or propose another id.
+func (w *waitLoop) isFinal(err error) bool {
 	reason := ReasonOf(err)
 	switch reason.Sentinel() {
 	case ErrUnsupported:
-		if c.queue != nil {
-			c.queue = nil
+		if w.queue != nil {
+			w.queue = nil
 			return false
 		}
 		return true
@@ -97,53 +97,53 @@ func (c *campaign) hopeless(err error) bool {
 	case ErrTimeout:
 		return reason == ReasonSuperseded
 	case ErrLost, ErrNotFound:
-		return !c.anotherID()
+		return !w.replaceID()
 	}
 	switch reason {
 	case ReasonIDInUse:
-		return !c.anotherID()
+		return !w.replaceID()
 	case ReasonDeadlock:
 		return true
 	}
 	return false
 }
 
-// anotherID makes a new start after the id was used up. It cannot if the id is
-// the caller's.
-func (c *campaign) anotherID() bool {
-	if !c.madeID {
+// replaceID proposes another id after the last was used up. It cannot if the id
+// is the caller's.
+func (w *waitLoop) replaceID() bool {
+	if !w.madeID {
 		return false
 	}
-	c.giveBack()
-	c.req.ID = NewID()
+	w.startRelease()
+	w.req.ID = NewID()
 	return true
 }
 
-// pause returns how long to wait before asking again. A wait in the queue that
-// lasted is followed by the next at once, because the place is kept.
-func (c *campaign) pause(err error, lasted time.Duration) time.Duration {
+// pause returns how long to wait before the next request. One that waited in the
+// queue is followed by the next at once, because the place is kept.
+func (w *waitLoop) pause(err error, lasted time.Duration) time.Duration {
 	var e *Error
 	errors.As(err, &e)
 	switch e.Reason.Sentinel() {
 	case ErrUnsupported:
-		return 0 // the queue, which is done without from now on
+		return 0 // of the queue, which is not used from now on
 	case ErrTimeout:
-		if lasted >= c.req.Timeout/2 {
+		if lasted >= w.req.Timeout/2 {
 			return 0
 		}
 	case ErrHeld:
-		pause := jitter(c.held)
-		c.held = min(2*c.held, 4*c.m.o.AcquireRetryInterval)
-		return earlier(pause, e)
+		pause := jitter(w.heldPause)
+		w.heldPause = min(2*w.heldPause, 4*w.m.options.AcquireRetryInterval)
+		return untilFree(pause, e)
 	}
-	pause := max(jitter(c.trouble), min(e.RetryAfter, c.m.o.AcquireRetryInterval*4))
-	c.trouble = min(2*c.trouble, c.m.o.AcquireRetryInterval)
+	pause := max(jitter(w.failurePause), min(e.RetryAfter, w.m.options.AcquireRetryInterval*4))
+	w.failurePause = min(2*w.failurePause, w.m.options.AcquireRetryInterval)
 	return pause
 }
 
-// earlier cuts a pause short when the lease in the way ends before. The little
-// on top spreads those who wait for the same moment.
-func earlier(pause time.Duration, e *Error) time.Duration {
+// untilFree shortens a pause that lasts longer than the lease in the way. The
+// random part spreads the waiters for the same moment.
+func untilFree(pause time.Duration, e *Error) time.Duration {
 	ends := []time.Duration{e.RetryAfter, e.Remaining}
 	if e.Current != nil {
 		ends = append(ends, e.Current.Remaining)
@@ -156,12 +156,29 @@ func earlier(pause time.Duration, e *Error) time.Duration {
 	return pause
 }
 
-// timeout is the error of a wait that ended without a grant.
-func (c *campaign) timeout(last error, now time.Duration) error {
-	e := &Error{Reason: ReasonTimeout, Op: "acquire", Resource: c.req.Resource, Waited: now - c.began}
+// timeoutError is the error of a wait that ended without a grant.
+func (w *waitLoop) timeoutError(last error, now time.Duration) error {
+	e := &Error{Reason: ReasonTimeout, Op: "acquire", Resource: w.req.Resource, Waited: now - w.started}
 	if !errors.Is(last, ErrTimeout) {
 		e.Cause = last
 	}
-	e.inTheWay(last)
+	e.copyHolder(last)
 	return e
+}
+
+// sleep pauses and reports whether the context still lives.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// jitter returns a random duration between half of d and d: never longer, so
+// that plans which fit still fit.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1)
 }

@@ -29,15 +29,15 @@ func TestAcquireInTheQueue(t *testing.T) {
 			t.Errorf("Acquire took %v, want 10m: the release itself wakes", got)
 		}
 		for i, r := range s.waits {
-			if r.ID != h.ID() || r.Priority != 7 || r.Timeout != oneWait {
+			if r.ID != h.ID() || r.Priority != 7 || r.Timeout != maxQueueWait {
 				t.Errorf("request %d = %+v, want the same id and priority each time: the place is kept", i, r)
 			}
 		}
 		if n := len(s.waits); n != 12 && n != 13 {
-			t.Errorf("%d requests in 10m, want one every %v", n, oneWait)
+			t.Errorf("%d requests in 10m, want one every %v", n, maxQueueWait)
 		}
 		time.Sleep(time.Minute)
-		stillHeld(t, h)
+		wantHeld(t, h)
 	})
 }
 
@@ -63,7 +63,7 @@ func TestAcquireByAskingAgain(t *testing.T) {
 				if n := fake.count("acquire"); n < 30 || n > 120 {
 					t.Errorf("%d requests in 10m, want one every 5s to 20s", n)
 				}
-				stillHeld(t, h)
+				wantHeld(t, h)
 			})
 		})
 	}
@@ -110,7 +110,7 @@ func TestAcquireTimeout(t *testing.T) {
 				defer cancel()
 				_, err := m.Acquire(ctx, "a", AcquireOptions{Timeout: NoTimeout})
 				wantErr(t, "Acquire until the context ends", err, ErrTimeout, context.DeadlineExceeded)
-				stillHeld(t, first)
+				wantHeld(t, first)
 			})
 		})
 	}
@@ -154,8 +154,8 @@ func TestWaitWithoutEnd(t *testing.T) {
 		m := newManager(t, s, &Options{AcquireRetryInterval: time.Second})
 		_, err := m.Acquire(context.Background(), "a")
 		wantErr(t, "Acquire without an end", err, ErrTimeout, ErrHeld)
-		if n := s.count("acquire"); n != 1+mostAttempts {
-			t.Errorf("%d requests, want %d", n, 1+mostAttempts)
+		if n := s.count("acquire"); n != 1+maxAttempts {
+			t.Errorf("%d requests, want %d", n, 1+maxAttempts)
 		}
 	})
 }
@@ -272,8 +272,8 @@ func TestHungWaitIsNoticed(t *testing.T) {
 		if err != nil || h.Token() != 1 {
 			t.Fatalf("Acquire = %v, %v, want the lease whose answer was lost", h, err)
 		}
-		if took := time.Since(start); took > oneWait+2*grace {
-			t.Errorf("Acquire took %v, want %v", took, oneWait+grace)
+		if took := time.Since(start); took > maxQueueWait+2*answerGrace {
+			t.Errorf("Acquire took %v, want %v", took, maxQueueWait+answerGrace)
 		}
 	})
 }

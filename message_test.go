@@ -51,10 +51,11 @@ func TestMessagesStayShort(t *testing.T) {
 	}
 }
 
-// TestMessagesClip: what fits is shown whole, what does not is cut and marked.
-func TestMessagesClip(t *testing.T) {
-	fits, long := strings.Repeat("x", 64), strings.Repeat("x", 65)
-	for name, want := range map[string]string{fits: `"` + fits + `"`, long: `"` + fits + `…"`} {
+// TestMessagesCutNames: a name of up to 64 characters is shown whole, a longer
+// one is cut there.
+func TestMessagesCutNames(t *testing.T) {
+	fits, long := strings.Repeat("é", 64), strings.Repeat("é", 65)
+	for name, want := range map[string]string{fits: `"` + fits + `"`, long: `"` + fits + `"`} {
 		err := &leasehold.Error{Reason: leasehold.ReasonExpired, Op: "renew", Resource: name}
 		if got := err.Error(); !strings.Contains(got, want) {
 			t.Errorf("Error() = %q, want it to show %s", got, want)

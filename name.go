@@ -84,7 +84,7 @@ func ParseName(s string) (Name, error) {
 		return Name{}, err
 	}
 	if built != s {
-		return Name{}, Invalid("name", "is not spelled as Build does; want %q", clip(built))
+		return Name{}, Invalid("name", "is not spelled as Build does; want %.64q", built)
 	}
 	return n, nil
 }
@@ -103,7 +103,7 @@ func (n Name) check() error {
 	case n.Resource == "":
 		return Invalid("resource", "is empty; a name needs what the service works on")
 	case n.Environment == reservedEnvironment || strings.HasPrefix(n.Environment, reservedPrefix):
-		return Invalid("environment", "is %q, which begins names that cannot be acquired; choose another", clip(n.Environment))
+		return Invalid("environment", "is %.64q, which begins names that cannot be acquired; choose another", n.Environment)
 	}
 	return nil
 }

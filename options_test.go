@@ -113,8 +113,8 @@ func TestOtherLengths(t *testing.T) {
 		{infinite, Infinite, 20 * time.Second, time.Second},
 		{infinite, time.Minute, 40 * time.Second, 875 * time.Millisecond},
 	} {
-		if i, r := c.m.intervalOf(c.ttl), c.m.retryOf(c.ttl); i != c.interval || r != c.retry {
-			t.Errorf("a lease of %v under options for %v: interval %v, retry %v, want %v, %v", c.ttl, c.m.o.TTL, i, r, c.interval, c.retry)
+		if i, r := c.m.options.intervalOf(c.ttl), c.m.options.retryOf(c.ttl); i != c.interval || r != c.retry {
+			t.Errorf("a lease of %v under options for %v: interval %v, retry %v, want %v, %v", c.ttl, c.m.options.TTL, i, r, c.interval, c.retry)
 		}
 	}
 }

@@ -67,8 +67,8 @@ func TestDayOfRenewals(t *testing.T) {
 }
 
 func day(t *testing.T, leases int, length, outage, longestSleep time.Duration, mayLose bool) {
-	lid := newLaptop(t)
-	s := lid.store()
+	host := newFakeHost(t)
+	s := host.store()
 	w := &weather{rng: rand.New(rand.NewPCG(1, 2)), outage: outage}
 	var late error
 	s.hook(func(ctx context.Context, op, _ string) error {
@@ -103,7 +103,7 @@ func day(t *testing.T, leases int, length, outage, longestSleep time.Duration, m
 	for start := time.Now(); time.Since(start) < length; {
 		time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Minute))))
 		if rng.IntN(5) == 0 {
-			lid.sleep(time.Duration(rng.Int64N(int64(longestSleep))))
+			host.suspend(time.Duration(rng.Int64N(int64(longestSleep))))
 		}
 		regained := inspect(t, s, m, held)
 		if regained > 0 && !mayLose {
