@@ -21,8 +21,8 @@ func newFakeHost(t testing.TB) *fakeHost {
 }
 
 func (l *fakeHost) suspend(d time.Duration) { l.suspended.Add(int64(d)) }
-func (l *fakeHost) offset() time.Duration  { return time.Duration(l.suspended.Load()) }
-func (l *fakeHost) store() (s *fakeStore) { s = newFakeStore(); s.extra = l.offset; return s }
+func (l *fakeHost) offset() time.Duration   { return time.Duration(l.suspended.Load()) }
+func (l *fakeHost) store() (s *fakeStore)   { s = newFakeStore(); s.extra = l.offset; return s }
 
 // TestSleepLosesALease: a timer that stops while the machine sleeps must not
 // keep a lease.

@@ -75,7 +75,7 @@ func TestReleaseReportsWhatHappened(t *testing.T) {
 	down := func(context.Context, string, string) error { return &Error{Reason: ReasonUnavailable} }
 	for _, c := range []struct {
 		name   string
-		do     func(*fakeStore)
+		change func(*fakeStore)
 		target error
 		state  State
 		events []string
@@ -96,7 +96,7 @@ func TestReleaseReportsWhatHappened(t *testing.T) {
 				s := newFakeStore()
 				var log recorder
 				h := mustTry(t, newManager(t, s, &Options{Observe: log.observe}), "a")
-				c.do(s)
+				c.change(s)
 				start := time.Now()
 				err := h.Release(t.Context())
 				took := time.Since(start)

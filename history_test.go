@@ -60,3 +60,20 @@ func TestHistoryFilterLimits(t *testing.T) {
 		{"huge kind", history(leasehold.HistoryRequest{Kind: leasehold.Kind(strings.Repeat("x", 9000))}), "event"},
 	})
 }
+
+func TestSharedNoticeIsEncodedOnce(t *testing.T) {
+	n := &leasehold.SharedNotice{Notice: leasehold.Notice{Record: leasehold.Record{Resource: "r"}}}
+	calls := 0
+	for range 3 {
+		got := n.Encode(func(n leasehold.Notice) []byte {
+			calls++
+			return []byte(n.Resource)
+		})
+		if string(got) != "r" {
+			t.Errorf("Encode = %q, want r", got)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("encoded %d times, want once", calls)
+	}
+}

@@ -17,9 +17,9 @@ const (
 	wakeInterval = 500 * time.Millisecond
 	// maxDuePerPass bounds how long the lock is held when very many are due.
 	maxDuePerPass = 1024
-	// maxInFlight bounds the renewals in flight, and so the goroutines that a
+	// maxPending bounds the renewals in flight, and so the goroutines that a
 	// store which does not answer can block.
-	maxInFlight = 256
+	maxPending = 256
 	// slotTimeout is how long a renewal may take while others wait for a slot.
 	slotTimeout = time.Second
 	// callTimeout bounds a call that has no deadline of its own.
@@ -40,20 +40,20 @@ type renewer struct {
 	wake       chan struct{} // the run loop must wake earlier than it planned
 	stop       chan struct{} // closed when the run loop must end
 
-	mu       sync.Mutex    // guards the rest, and what changes in a Held
-	held     heldHeap      // every lease, by when it is due
-	ready    heldHeap      // those that wait for a slot, most urgent first
-	inFlight list.List     // of *renewal, oldest first
-	wakesAt  time.Duration // when the run loop wakes by itself
-	closing  *Error        // set when Close starts: the cause of the contexts it ends
-	stopped  bool          // stop is closed
+	mu      sync.Mutex    // guards the rest, and what changes in a Held
+	held    heldHeap      // every lease, by when it is due
+	ready   heldHeap      // those that wait for a slot, most urgent first
+	pending list.List     // of *renewal, oldest first
+	wakesAt time.Duration // when the run loop wakes by itself
+	closing *Error        // set when Close starts: the cause of the contexts it ends
+	stopped bool          // stop is closed
 }
 
 // renewal is one renewal in flight.
 type renewal struct {
 	sent      time.Duration // just before the call
 	cancel    context.CancelFunc
-	element   *list.Element // in renewer.inFlight
+	element   *list.Element // in renewer.pending
 	cancelled bool          // to free its slot
 }
 
@@ -134,7 +134,7 @@ func (r *renewer) renewOrLose(h *Held, now time.Duration) {
 // When none is free it cancels those that have had slotTimeout: their leases get
 // another turn, and a part of the store that hangs cannot starve the rest.
 func (r *renewer) sendReady(now time.Duration) {
-	for r.ready.Len() > 0 && r.inFlight.Len() < maxInFlight {
+	for r.ready.Len() > 0 && r.pending.Len() < maxPending {
 		h := r.ready.first()
 		r.ready.drop(h)
 		r.send(h, now)
@@ -157,7 +157,7 @@ func (r *renewer) send(h *Held, now time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(h.values, limit)
 	f := &renewal{sent: now, cancel: cancel}
-	f.element = r.inFlight.PushBack(f)
+	f.element = r.pending.PushBack(f)
 	h.renewal = f
 	call := r.callRenew
 	if h.phase == phaseExhausted {
@@ -192,7 +192,7 @@ func (r *renewer) callStatus(ctx context.Context, h *Held) (Lease, error) {
 func (r *renewer) receive(h *Held, f *renewal, l Lease, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.inFlight.Remove(f.element)
+	r.pending.Remove(f.element)
 	h.renewal = nil
 	if r.stopped {
 		return
@@ -399,7 +399,7 @@ func (r *renewer) idle(now time.Duration) time.Duration {
 
 // oldest returns the oldest renewal in flight that is not cancelled, or nil.
 func (r *renewer) oldest() *renewal {
-	for e := r.inFlight.Front(); e != nil; e = e.Next() {
+	for e := r.pending.Front(); e != nil; e = e.Next() {
 		if f := e.Value.(*renewal); !f.cancelled {
 			return f
 		}
@@ -413,7 +413,7 @@ func (r *renewer) shutdown() {
 	defer r.mu.Unlock()
 	r.stopped = true
 	close(r.stop)
-	for e := r.inFlight.Front(); e != nil; e = e.Next() {
+	for e := r.pending.Front(); e != nil; e = e.Next() {
 		e.Value.(*renewal).cancel()
 	}
 }

@@ -229,7 +229,7 @@ func TestUsedIDIsReplaced(t *testing.T) {
 	none := 0
 	for name, c := range map[string]struct {
 		want AcquireOptions
-		do   func(*fakeStore) error
+		lose func(*fakeStore) error
 	}{
 		"broken":      {AcquireOptions{}, func(s *fakeStore) error { s.breakLease("a", 0); return lostAnswer(context.Background()) }},
 		"breaking":    {AcquireOptions{}, func(s *fakeStore) error { s.breakLease("a", time.Second); return lostAnswer(context.Background()) }},
@@ -242,7 +242,7 @@ func TestUsedIDIsReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newFakeStore()
-				s.after = onNth("acquire", 1, func(context.Context) error { return c.do(s) })
+				s.after = onNth("acquire", 1, func(context.Context) error { return c.lose(s) })
 				start := time.Now()
 				h, err := newManager(t, s, nil).Acquire(t.Context(), "a", c.want)
 				if err != nil || h.Token() != 2 {

@@ -1,4 +1,4 @@
-package leasehold_test
+package manager_test
 
 import (
 	"bytes"
@@ -14,14 +14,25 @@ import (
 	"text/template"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/store/memory"
 )
+
+// sampleID is an id whose every byte can be told apart.
+const sampleID = "f81d4fae-7dec-41d0-a765-00a0c91e6bf6"
+
+func parseSample(t *testing.T) leasehold.ID {
+	t.Helper()
+	id, err := leasehold.ParseID(sampleID)
+	if err != nil {
+		t.Fatalf("ParseID of the sample = %v, want an id", err)
+	}
+	return id
+}
 
 // verifySecret fails if the text gives the sample id away in any form it could
 // slip out in.
 func verifySecret(t *testing.T, what, text string) {
 	t.Helper()
-	id := mustID(t, sampleID)
+	id := parseSample(t)
 	raw := id[:]
 	low := strings.ToLower(text)
 	for form, leak := range map[string]string{
@@ -46,7 +57,7 @@ func verifySecret(t *testing.T, what, text string) {
 // two that package fmt does not let a type answer and go vet refuses: %p, and
 // %w outside of Errorf.
 func TestFmtKeepsTheSecret(t *testing.T) {
-	id := mustID(t, sampleID)
+	id := parseSample(t)
 	const letters = "abcdefghijklmnoqrstuvxyzABCDEFGHIJKLMNOPQRSUVWXYZ"
 	for _, verb := range letters {
 		for _, flags := range []string{"", "+", "#", " ", "0", "-", "20", ".3", "+#", "-20.3", "# "} {
@@ -67,7 +78,7 @@ func TestFmtKeepsTheSecret(t *testing.T) {
 
 // carriers are all things with an id in them that a program may want to print.
 func carriers(t *testing.T) map[string]any {
-	id := mustID(t, sampleID)
+	id := parseSample(t)
 	lease := leasehold.Lease{ID: id, Resource: "job", Holder: "ann", Token: 7}
 	refusal := &leasehold.Error{Reason: leasehold.ReasonHeld, Op: "acquire", Resource: "job", Current: &lease}
 	return map[string]any{
@@ -115,7 +126,7 @@ func TestEncodedCarriersKeepTheSecret(t *testing.T) {
 		}
 		verifySecret(t, "json.Marshal("+name+")", string(text))
 	}
-	id := mustID(t, sampleID)
+	id := parseSample(t)
 	type carrier struct{ ID leasehold.ID }
 	text, err := xml.Marshal(carrier{id})
 	if err != nil {
@@ -146,7 +157,7 @@ func TestLoggedCarriersKeepTheSecret(t *testing.T) {
 
 // TestSecretWouldBeSeen makes sure that the checks above can fail.
 func TestSecretWouldBeSeen(t *testing.T) {
-	id := mustID(t, sampleID)
+	id := parseSample(t)
 	raw := id[:]
 	for _, leak := range []string{
 		id.Reveal(), strings.ToUpper(id.Reveal()), fmt.Sprint(raw), fmt.Sprintf("%x", raw), fmt.Sprintf("%X", raw),
@@ -163,17 +174,7 @@ func TestSecretWouldBeSeen(t *testing.T) {
 // A handle is what people log; its id sits in an unexported field, of which
 // package fmt asks nothing.
 func TestHeldKeepsTheSecret(t *testing.T) {
-	store := memory.New()
-	defer store.Close()
-	m, err := leasehold.NewManager(store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close(t.Context())
-	held, err := m.TryAcquire(t.Context(), "job", leasehold.AcquireOptions{ID: mustID(t, sampleID)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := mustTry(t, newManager(t, newStore(t), nil), "job", leasehold.AcquireOptions{ID: parseSample(t)})
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
 		text := fmt.Sprintf(format, held)
 		verifySecret(t, "Sprintf("+format+", held)", text)

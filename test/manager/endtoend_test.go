@@ -1,4 +1,4 @@
-package leasehold_test
+package manager_test
 
 import (
 	"context"

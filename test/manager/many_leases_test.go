@@ -1,4 +1,4 @@
-package leasehold
+package manager_test
 
 import (
 	"context"
@@ -9,12 +9,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/leasehold/leasehold"
 )
 
-// crowd acquires n leases, spread over the time in which they are renewed.
-func crowd(t *testing.T, m *Manager, prefix string, n int) []*Held {
+// maxRenewals is how many renewals a Manager has in flight at the most.
+const maxRenewals = 256
+
+// acquireMany acquires n leases, spread over the time in which they are renewed.
+func acquireMany(t *testing.T, m *leasehold.Manager, prefix string, n int) []*leasehold.Held {
 	t.Helper()
-	var held []*Held
+	var held []*leasehold.Held
 	for i := range n {
 		held = append(held, mustTry(t, m, fmt.Sprint(prefix, i)))
 		time.Sleep(30 * time.Second / time.Duration(n))
@@ -23,7 +28,7 @@ func crowd(t *testing.T, m *Manager, prefix string, n int) []*Held {
 }
 
 // hangFor makes every renewal of such a resource hang until its context ends.
-func hangFor(prefix string) func(context.Context, string, string) error {
+func hangFor(prefix string) hook {
 	return func(ctx context.Context, op, resource string) error {
 		if op == "renew" && strings.HasPrefix(resource, prefix) {
 			<-ctx.Done()
@@ -33,18 +38,18 @@ func hangFor(prefix string) func(context.Context, string, string) error {
 	}
 }
 
-// TestOneHangingLeaseHurtsNobody else.
-func TestOneHangingLeaseHurtsNobody(t *testing.T) {
+// TestOneHangingLeaseDelaysNoOther: the others are renewed in time.
+func TestOneHangingLeaseDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFakeStore()
+		s := newStore(t)
 		m := newManager(t, s, nil)
-		s.before = hangFor("bad")
+		s.setHook(hangFor("bad"))
 		start := time.Now()
 		bad := mustTry(t, m, "bad")
-		good := crowd(t, m, "good", 2000)
+		good := acquireMany(t, m, "good", 2000)
 		<-bad.Context().Done()
 		if got := time.Since(start); got != 54*time.Second {
-			t.Errorf("the bad one was lost after %v, want 54s", got)
+			t.Errorf("the hanging one was lost after %v, want 54s", got)
 		}
 		time.Sleep(10 * time.Minute)
 		for _, h := range good {
@@ -55,15 +60,15 @@ func TestOneHangingLeaseHurtsNobody(t *testing.T) {
 	})
 }
 
-// TestHangingPartHurtsNobody: many more requests hang than there are places for;
-// those that have had their time make room for the rest.
-func TestHangingPartHurtsNobody(t *testing.T) {
+// TestManyHangingLeasesDelayNoOther: many more requests hang than may be in
+// flight; those that have had their time make room for the rest.
+func TestManyHangingLeasesDelayNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFakeStore()
+		s := newStore(t)
 		m := newManager(t, s, nil)
-		s.before = hangFor("bad")
-		bad := crowd(t, m, "bad", 6*maxInFlight)
-		good := crowd(t, m, "good", 2000)
+		s.setHook(hangFor("bad"))
+		bad := acquireMany(t, m, "bad", 6*maxRenewals)
+		good := acquireMany(t, m, "good", 2000)
 		time.Sleep(10 * time.Minute)
 		for _, h := range good {
 			if h.Err() != nil {
@@ -78,24 +83,23 @@ func TestHangingPartHurtsNobody(t *testing.T) {
 	})
 }
 
-// TestBlackHole: a store that swallows everything ties up a bounded number of
-// goroutines, and every loss is declared in time all the same.
-func TestBlackHole(t *testing.T) {
+// TestStoreWithoutAnswers: a store that answers no renewal blocks a bounded
+// number of goroutines, and every loss is declared in time all the same.
+func TestStoreWithoutAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		newFakeHost(t) // spares the real clocks
 		const n = 5_000
-		s := newFakeStore()
+		s := newStore(t)
 		m := newManager(t, s, nil)
 		synctest.Wait()
 		before := runtime.NumGoroutine()
 		free := make(chan struct{})
 		defer close(free)
-		s.before = func(_ context.Context, op, _ string) error {
+		s.setHook(func(_ context.Context, op, _ string) error {
 			if op == "renew" {
-				<-free // deaf to its context, too
+				<-free // ignores its context, too
 			}
 			return nil
-		}
+		})
 		var late, lost atomic.Int64
 		for i := range n {
 			h := mustTry(t, m, fmt.Sprint(i))
@@ -111,8 +115,8 @@ func TestBlackHole(t *testing.T) {
 		for range 60 {
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if now := runtime.NumGoroutine(); now > before+maxInFlight+64 { // the runtime counts its spare ones in batches
-				t.Fatalf("%d goroutines, %d before, want %d more at most", now, before, maxInFlight)
+			if now := runtime.NumGoroutine(); now > before+maxRenewals+64 { // the runtime counts its spare ones in batches
+				t.Fatalf("%d goroutines, %d before, want %d more at most", now, before, maxRenewals)
 			}
 		}
 		if lost.Load() != n || late.Load() != 0 {
