@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// fakeHost lets the machine sleep: the store's time passes, the process's does
-// not.
+// fakeHost suspends the machine: the store's time passes, the process's does not.
 type fakeHost struct{ suspended atomic.Int64 }
 
 func newFakeHost(t testing.TB) *fakeHost {
-	var l fakeHost
+	var f fakeHost
 	was := clockOffset
-	clockOffset = l.offset
+	clockOffset = f.offset
 	t.Cleanup(func() { clockOffset = was })
-	return &l
+	return &f
 }
 
-func (l *fakeHost) suspend(d time.Duration) { l.suspended.Add(int64(d)) }
-func (l *fakeHost) offset() time.Duration   { return time.Duration(l.suspended.Load()) }
-func (l *fakeHost) store() (s *fakeStore)   { s = newFakeStore(); s.extra = l.offset; return s }
+func (f *fakeHost) suspend(d time.Duration) { f.suspended.Add(int64(d)) }
+func (f *fakeHost) offset() time.Duration   { return time.Duration(f.suspended.Load()) }
+func (f *fakeHost) store() (s *fakeStore)   { s = newFakeStore(); s.extra = f.offset; return s }
 
-// TestSleepLosesALease: a timer that stops while the machine sleeps must not
-// keep a lease.
-func TestSleepLosesALease(t *testing.T) {
+// TestSuspendLosesALease: a timer that stops while the machine is suspended
+// must not keep a lease.
+func TestSuspendLosesALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := newFakeHost(t)
 		var log recorder
@@ -36,11 +35,11 @@ func TestSleepLosesALease(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		host.suspend(45 * time.Second) // 55 s in all: past the line, not yet the ttl
 		wantLost(t, byErr, ReasonExpired)
-		wantErr(t, "Renew after the sleep", renewed.Renew(t.Context()), ErrLost)
-		woke := time.Now()
+		wantErr(t, "Renew after the suspend", renewed.Renew(t.Context()), ErrLost)
+		resumed := time.Now()
 		<-ctx.Done()
-		if late := time.Since(woke); late > wakeInterval {
-			t.Errorf("the context ended %v after the machine woke, want %v at most", late, wakeInterval)
+		if late := time.Since(resumed); late > wakeInterval {
+			t.Errorf("the context ended %v after the machine resumed, want %v at most", late, wakeInterval)
 		}
 		wantLost(t, byContext, ReasonExpired)
 		if got := log.kinds(); len(got) != 3 || got[0] != "Lost" {
@@ -49,7 +48,7 @@ func TestSleepLosesALease(t *testing.T) {
 	})
 }
 
-func TestShortSleepRenewsOnWaking(t *testing.T) {
+func TestShortSuspendRenewsOnResuming(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := newFakeHost(t)
 		s := host.store()
@@ -62,7 +61,7 @@ func TestShortSleepRenewsOnWaking(t *testing.T) {
 			wantHeld(t, h)
 		}
 		if h.Renewals() != 10 || infinite.Renewals() < 10 {
-			t.Errorf("Renewals() = %d and %d, want one on each waking", h.Renewals(), infinite.Renewals())
+			t.Errorf("Renewals() = %d and %d, want one on each resuming", h.Renewals(), infinite.Renewals())
 		}
 		host.suspend(24 * time.Hour)
 		time.Sleep(time.Second)
@@ -71,9 +70,9 @@ func TestShortSleepRenewsOnWaking(t *testing.T) {
 	})
 }
 
-// TestAnswerAfterSleep: a renewal that was under way when the host closed, and
-// whose answer says yes when it opens.
-func TestAnswerAfterSleep(t *testing.T) {
+// TestAnswerAfterSuspend: a renewal in flight succeeds, but its answer arrives
+// after the machine resumed.
+func TestAnswerAfterSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := newFakeHost(t)
 		s := host.store()
@@ -108,7 +107,7 @@ func TestClock(t *testing.T) {
 		time.Sleep(time.Second)
 		check("a second", time.Second)
 		offset += time.Minute
-		check("a minute asleep", time.Second+time.Minute)
+		check("a minute suspended", time.Second+time.Minute)
 		check("nothing more", time.Second+time.Minute)
 		offset += minSuspend / 2
 		check("a flicker", time.Second+time.Minute)
@@ -121,7 +120,7 @@ func TestClock(t *testing.T) {
 }
 
 // TestClockIgnoresAnInterruptedReading: a process stopped between the readings
-// of the two clocks has not slept.
+// of the two clocks was not suspended.
 func TestClockIgnoresAnInterruptedReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0

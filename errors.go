@@ -10,7 +10,7 @@ import (
 // The sentinels, for errors.Is. Every error of a Store and a Manager is an
 // *Error that matches exactly one of them.
 var (
-	// ErrHeld is normal competition: somebody else holds the resource.
+	// ErrHeld is normal competition: another holder has the resource.
 	ErrHeld = errors.New("held by another")
 	// ErrLost is terminal: the lease has ended or may no longer be renewed.
 	ErrLost = errors.New("lease lost")
@@ -120,7 +120,7 @@ type Error struct {
 	Current *Lease
 	// Waiting is how many waiters stand in the queue.
 	Waiting int
-	// RetryAfter is when asking again may be worth it; zero where unknown.
+	// RetryAfter is when another request may succeed; zero where unknown.
 	RetryAfter time.Duration
 	// Remaining is what is left of a break period.
 	Remaining time.Duration
@@ -257,7 +257,7 @@ func Invalid(field, problem string, args ...any) *Error {
 	return &Error{Reason: ReasonInvalid, Field: field, Problem: fmt.Sprintf(problem, args...)}
 }
 
-// round keeps durations readable: nobody needs nanoseconds of a lease.
+// round keeps durations readable.
 func round(d time.Duration) time.Duration {
 	if d >= time.Second {
 		return d.Round(100 * time.Millisecond)

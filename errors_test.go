@@ -72,7 +72,7 @@ func TestEveryReasonMatchesOneSentinel(t *testing.T) {
 	}
 }
 
-// TestUnknownReason: a newer server may know more. What it means is open.
+// TestUnknownReason: a newer server may send it.
 func TestUnknownReason(t *testing.T) {
 	err := &leasehold.Error{Reason: "lease_on_mars", Op: "renew"}
 	if !errors.Is(err, leasehold.ErrUnknown) || errors.Is(err, leasehold.ErrLost) {

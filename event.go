@@ -9,12 +9,12 @@ import (
 // Breaking, Lost or Released. No other type implements it.
 //
 // Options.Observe gets the events of a Manager one at a time, in the order in
-// which they happened, with no lock held, on a goroutine of its own: it may take
-// its time and may call the Manager. Nothing waits for it but Close. When it
-// lags thousands of events behind, Renewed and RenewalFailed are left out until
-// it has caught up; Breaking, Lost and Released never are.
+// which they happened, with no lock held, on a goroutine of its own: it may be
+// slow and may call the Manager. Only Close waits for it. When it is thousands
+// of events behind, Renewed and RenewalFailed are dropped until it has caught
+// up; Breaking, Lost and Released never are.
 type Event interface {
-	// Info tells which lease, and when.
+	// Info returns which lease, and when.
 	Info() EventInfo
 	event()
 }
@@ -27,16 +27,16 @@ type EventInfo struct {
 	Time     time.Time // wall clock
 }
 
-// Renewed tells that the store has confirmed the lease for another ttl, or, for
-// an infinite lease, that it is still there.
+// Renewed says that the store has confirmed the lease for another ttl, or, for
+// an infinite lease, that it is still held.
 type Renewed struct {
 	EventInfo
 	NewExpiry time.Time // wall clock, for people; zero if infinite
 	Took      time.Duration
 }
 
-// RenewalFailed tells of a renewal that failed. Unless it is followed by Lost
-// the lease is still held.
+// RenewalFailed says that a renewal failed. Unless Lost follows, the lease is
+// still held.
 type RenewalFailed struct {
 	EventInfo
 	Attempt   int // 1 for the first since the last success
@@ -44,14 +44,14 @@ type RenewalFailed struct {
 	WillRetry bool // another attempt is planned before the safety line
 }
 
-// Breaking tells that somebody breaks the lease: it is not renewed any more, and
+// Breaking says that the lease is being broken: it is not renewed any more, and
 // its context ends a margin before the period does.
 type Breaking struct {
 	EventInfo
 	Remaining time.Duration // of the period, by the store's answer
 }
 
-// Lost tells that the lease is no longer held and its context has ended.
+// Lost says that the lease is no longer held and its context has ended.
 type Lost struct {
 	EventInfo
 
@@ -65,16 +65,16 @@ type Lost struct {
 	LastSuccess time.Time
 }
 
-// Released tells that the holder has let go of the lease.
+// Released says that the holder has released the lease.
 type Released struct {
 	EventInfo
 
-	// Err is set where the store could not be told; the lease then ends by
+	// Err is set where the store could not be reached; the lease then ends by
 	// itself when its ttl does.
 	Err error
 }
 
-// Info tells which lease, and when.
+// Info returns which lease, and when.
 func (i EventInfo) Info() EventInfo { return i }
 
 func (Renewed) event()       {}

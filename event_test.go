@@ -10,7 +10,7 @@ import (
 )
 
 // TestSlowObserverDelaysNothing: renewals go on and losses are declared while the
-// hook hangs, and afterwards it hears of every loss, in order.
+// hook hangs, and afterwards it gets every loss, in order.
 func TestSlowObserverDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
@@ -28,7 +28,7 @@ func TestSlowObserverDelaysNothing(t *testing.T) {
 		for _, h := range held {
 			wantHeld(t, h)
 		}
-		s.hook(failing(&Error{Reason: ReasonNotFound}), nil)
+		s.hook(failRenewals(&Error{Reason: ReasonNotFound}), nil)
 		time.Sleep(10 * time.Second)
 		for _, h := range held {
 			wantLost(t, h, ReasonNotFound)

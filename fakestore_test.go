@@ -12,7 +12,7 @@ import (
 type fakeStore struct {
 	// before runs before an operation; its error is the answer, and nothing
 	// happens. After runs when it has happened; its error replaces the answer.
-	// Both may take their time.
+	// Both may be slow.
 	before, after func(ctx context.Context, op, resource string) error
 
 	extra func() time.Duration // time that passes for the store alone
@@ -228,7 +228,7 @@ func (s *fakeStore) state(resource string) Lease {
 	return s.row(resource).Lease
 }
 
-// count returns how often an operation was asked for.
+// count returns how often an operation was requested.
 func (s *fakeStore) count(op string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,10 +242,10 @@ func (s *fakeStore) hook(before, after func(ctx context.Context, op, resource st
 	s.before, s.after = before, after
 }
 
-// fakeQueue is a fakeStore that can wait. It is not fair; nobody here minds.
+// fakeQueue is a fakeStore that can wait. It is not fair.
 type fakeQueue struct {
 	*fakeStore
-	unknown bool  // cannot tell how long a request waited
+	unknown bool  // does not know how long a request waited
 	refusal error // the answer to every Wait, if set
 
 	waits []AcquireRequest

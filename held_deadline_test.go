@@ -9,7 +9,7 @@ import (
 )
 
 // TestDeadlineCountsFromBeforeTheRequest: a slow request eats into the lease,
-// because nobody can tell when the store began to count.
+// because the store may have started to count at once.
 func TestDeadlineCountsFromBeforeTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
@@ -53,13 +53,13 @@ func TestRenewalCountsFromBeforeTheRequest(t *testing.T) {
 func TestLongWaitWithDelayedAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		unknown bool          // the store cannot tell how long the request waited
+		unknown bool          // the store does not know how long the request waited
 		delay   time.Duration // of the answer
 		line    time.Duration // after the grant
 	}{
-		{"told", false, 0, 54 * time.Second},
-		{"told late", false, 20 * time.Second, 54 * time.Second},
-		{"told after the line", false, 55 * time.Second, (55 + 54) * time.Second}, // by the renewal that confirms it
+		{"known", false, 0, 54 * time.Second},
+		{"known, late", false, 20 * time.Second, 54 * time.Second},
+		{"known, after the line", false, 55 * time.Second, (55 + 54) * time.Second}, // by the renewal that confirms it
 		{"unknown", true, 0, 54 * time.Second},
 		{"unknown, late", true, 20 * time.Second, (20 + 54) * time.Second},
 	} {
@@ -277,7 +277,7 @@ func TestRemainingWhileBreaking(t *testing.T) {
 					t.Fatalf("Renew = %v, want %v", err, ReasonBreaking)
 				}
 				wantRemaining(t, "while breaking", h, 9*time.Second, 9898*time.Millisecond)
-				s.before = failing(&Error{Reason: ReasonUnavailable})
+				s.before = failRenewals(&Error{Reason: ReasonUnavailable})
 				if err := h.Renew(t.Context()); !errors.Is(err, ErrUnavailable) {
 					t.Fatalf("Renew = %v, want %v", err, ErrUnavailable)
 				}

@@ -42,8 +42,8 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// TestReleaseEndsTheContextFirst: nobody may think that it holds a lease which is
-// being given away.
+// TestReleaseEndsTheContextFirst: the work must not believe that it holds a lease
+// which is being released.
 func TestReleaseEndsTheContextFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
@@ -87,7 +87,7 @@ func TestReleaseReportsWhatHappened(t *testing.T) {
 		{"being broken", func(s *fakeStore) { s.breakLease("a", time.Minute) }, nil, StateReleased, []string{"Released"}, 0},
 		{"store down", func(s *fakeStore) { s.hook(down, nil) }, ErrUnavailable, StateActive, []string{"Released"}, releaseTimeout},
 		{"past the line", func(s *fakeStore) {
-			s.hook(failing(&Error{Reason: ReasonUnavailable}), nil)
+			s.hook(failRenewals(&Error{Reason: ReasonUnavailable}), nil)
 			time.Sleep(55 * time.Second)
 		}, ErrLost, StateReleased, nil, 0},
 	} {
@@ -135,7 +135,7 @@ func TestReleaseNeverEndsANewerLease(t *testing.T) {
 	})
 }
 
-// TestReleaseDuringARenewal: what the renewal under way says no longer matters.
+// TestReleaseDuringARenewal: what the renewal in flight says no longer matters.
 func TestReleaseDuringARenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()

@@ -35,8 +35,8 @@ func kindsInSource(t *testing.T) (kinds []leasehold.Kind) {
 	return kinds
 }
 
-// TestEveryKindCanBeAskedFor, and the refusal of any other names them all.
-func TestEveryKindCanBeAskedFor(t *testing.T) {
+// TestEveryKindIsAFilter, and the refusal of any other names them all.
+func TestEveryKindIsAFilter(t *testing.T) {
 	refusal := leasehold.HistoryRequest{Kind: "vanished"}.Validate()
 	verifyInvalid(t, refusal, "event", "vanished")
 	for _, kind := range kindsInSource(t) {

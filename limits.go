@@ -98,6 +98,9 @@ func (r HistoryRequest) Validate() error {
 	return firstError(checkFilters(r.Resource, r.Prefix, r.Holder), checkLimit(r.Limit))
 }
 
+// Validate checks the request against the limits.
+func (r WatchRequest) Validate() error { return checkFilters("", r.Prefix, r.Holder) }
+
 // CheckResource checks the name of a resource.
 func CheckResource(name string) error { return checkName("resource", name, MaxResource) }
 
@@ -271,7 +274,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// TTLSeconds converts seconds from a door, fractions and -1 allowed, to a TTL
+// TTLSeconds converts seconds of a request, fractions and -1 allowed, to a TTL
 // in whole milliseconds. Numbers that no duration can hold are ErrInvalid.
 func TTLSeconds(s float64) (time.Duration, error) {
 	if s == -1 {

@@ -25,9 +25,9 @@ func onNth(op string, n int, f func(ctx context.Context) error) func(context.Con
 
 func lostAnswer(context.Context) error { return &Error{Reason: ReasonUnknown, Op: "acquire"} }
 
-// TestLostAnswerIsAskedAgain: the grant happened, the answer did not arrive. The
+// TestLostAnswerIsRequestedAgain: the grant happened, the answer did not arrive. The
 // same id gets the same lease.
-func TestLostAnswerIsAskedAgain(t *testing.T) {
+func TestLostAnswerIsRequestedAgain(t *testing.T) {
 	for name, lost := range map[string]func(context.Context) error{
 		"unknown": lostAnswer,
 		"foreign": func(context.Context) error { return io.ErrUnexpectedEOF },
@@ -47,8 +47,8 @@ func TestLostAnswerIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestNoOrphanAfterLostAnswers: a grant that nobody knows of for certain is given
-// back, even one that the store makes only after it was asked to.
+// TestNoOrphanAfterLostAnswers: a grant that nobody knows of for certain is
+// released, even one that the store makes only after the release.
 func TestNoOrphanAfterLostAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
@@ -101,9 +101,9 @@ func TestNoOrphanAfterLostAnswers(t *testing.T) {
 	})
 }
 
-// TestNoSearchWithoutEnd: a request that never arrived is looked for a few times,
-// and Close does not wait for that.
-func TestNoSearchWithoutEnd(t *testing.T) {
+// TestReleaseOfALostAnswerEnds: a lease whose request never arrived is released a
+// few times, and Close does not wait for that.
+func TestReleaseOfALostAnswerEnds(t *testing.T) {
 	for name, closes := range map[string]bool{"until the deadline": false, "until Close": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -132,9 +132,9 @@ func TestNoSearchWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestForeignIDIsLeftAlone: whoever proposes an id may ask again with it at any
-// moment, so nothing ends that lease behind its back.
-func TestForeignIDIsLeftAlone(t *testing.T) {
+// TestProposedIDIsNotReleased: a caller that proposes an id may acquire again with
+// it at any moment, so the Manager does not end that lease.
+func TestProposedIDIsNotReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, &Options{Holder: "ann"})
@@ -158,8 +158,8 @@ func TestForeignIDIsLeftAlone(t *testing.T) {
 	})
 }
 
-// TestLateGrantIsGivenBack: the context ends while the store grants.
-func TestLateGrantIsGivenBack(t *testing.T) {
+// TestLateGrantIsReleased: the context ends while the store grants.
+func TestLateGrantIsReleased(t *testing.T) {
 	for name, want := range map[string]AcquireOptions{"own id": {}, "foreign id": {ID: NewID()}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestGrantAsTheWaitIsCancelled(t *testing.T) {
 }
 
 // TestGrantDuringClose: Close comes between the grant and its arrival, and waits
-// until it is given back.
+// until it is released.
 func TestGrantDuringClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()

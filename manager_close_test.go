@@ -16,11 +16,11 @@ func TestCloseWaitsForWork(t *testing.T) {
 		m := newManager(t, s, nil)
 		handle := mustTry(t, m, "handle")
 		done := make(chan error, 1)
-		var told, stopped time.Time
+		var cancelled, stopped time.Time
 		go func() {
 			done <- m.Do(t.Context(), "work", func(ctx context.Context, h *Held) error {
 				<-ctx.Done()
-				told = time.Now()
+				cancelled = time.Now()
 				wantErr(t, "the cause", context.Cause(ctx), ErrLost, errClosed)
 				time.Sleep(10 * time.Minute)
 				stopped = time.Now()
@@ -38,8 +38,8 @@ func TestCloseWaitsForWork(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("Do = %v", err)
 		}
-		if !told.Equal(start) || !stopped.Equal(time.Now()) {
-			t.Errorf("fn was told after %v, Close returned after %v, want at once and 10m", told.Sub(start), time.Since(start))
+		if !cancelled.Equal(start) || !stopped.Equal(time.Now()) {
+			t.Errorf("fn's context ended after %v, Close returned after %v, want at once and 10m", cancelled.Sub(start), time.Since(start))
 		}
 		wantLost(t, handle, ReasonReleased)
 		for _, r := range []string{"work", "handle"} {
@@ -57,8 +57,8 @@ func TestCloseWaitsForWork(t *testing.T) {
 	})
 }
 
-// TestCloseLeavesRunningWorkItsLease: it is not released but left to expire.
-func TestCloseLeavesRunningWorkItsLease(t *testing.T) {
+// TestCloseSparesTheLeaseOfRunningWork: it is not released; it expires.
+func TestCloseSparesTheLeaseOfRunningWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, nil)
@@ -66,7 +66,7 @@ func TestCloseLeavesRunningWorkItsLease(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			done <- m.Do(t.Context(), "work", func(ctx context.Context, h *Held) error {
-				time.Sleep(time.Hour) // deaf
+				time.Sleep(time.Hour) // ignores its context
 				return nil
 			})
 		}()
@@ -91,7 +91,7 @@ func TestCloseLeavesRunningWorkItsLease(t *testing.T) {
 	})
 }
 
-// TestCloseEndsWaits: whoever waits is told.
+// TestCloseEndsWaits: waiting calls end.
 func TestCloseEndsWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeQueue{fakeStore: newFakeStore()}
@@ -135,9 +135,9 @@ func TestCloseWithoutStore(t *testing.T) {
 	}
 }
 
-// TestCloseGivesBackAfterItsContext: an ended context is no reason to keep what is
-// idle, but a store that takes for ever is.
-func TestCloseGivesBackAfterItsContext(t *testing.T) {
+// TestCloseReleasesAfterItsContext: an ended context does not prevent the release of
+// idle leases, but a store that hangs does.
+func TestCloseReleasesAfterItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, nil)
@@ -190,7 +190,7 @@ func TestCloseWithAStuckObserver(t *testing.T) {
 	})
 }
 
-// TestContextAfterClose: a context that is asked for only now has ended.
+// TestContextAfterClose: a context that is made only now has ended.
 func TestContextAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, newFakeStore(), nil)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// office counts who leads.
-type office struct {
+// election counts who leads.
+type election struct {
 	t       *testing.T
 	leaders atomic.Int32
 	last    atomic.Pointer[Held]
@@ -19,58 +19,58 @@ type office struct {
 }
 
 // lead runs a candidate that leads until its context ends.
-func (o *office) lead(ctx context.Context, m *Manager, name string) <-chan error {
+func (e *election) lead(ctx context.Context, m *Manager, name string) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		done <- m.Lead(ctx, "office", func(ctx context.Context, h *Held) error {
-			o.leaders.Add(1)
-			if last := o.last.Swap(h); last != nil && last.Err() == nil {
-				o.t.Errorf("%s came into office while another held the lease", name)
+		done <- m.Lead(ctx, "leader", func(ctx context.Context, h *Held) error {
+			e.leaders.Add(1)
+			if last := e.last.Swap(h); last != nil && last.Err() == nil {
+				e.t.Errorf("%s led while another held the lease", name)
 			}
-			o.terms[name].Add(1)
+			e.terms[name].Add(1)
 			<-ctx.Done()
-			o.leaders.Add(-1)
+			e.leaders.Add(-1)
 			return ctx.Err()
 		})
 	}()
 	return done
 }
 
-func (o *office) inOffice() (ann, bob int32) { return o.terms["ann"].Load(), o.terms["bob"].Load() }
+func (e *election) termsSoFar() (ann, bob int32) { return e.terms["ann"].Load(), e.terms["bob"].Load() }
 
-func newOffice(t *testing.T) *office {
-	return &office{t: t, terms: map[string]*atomic.Int32{"ann": {}, "bob": {}}}
+func newElection(t *testing.T) *election {
+	return &election{t: t, terms: map[string]*atomic.Int32{"ann": {}, "bob": {}}}
 }
 
-// TestLeadHandsOver after Close, and after an outage that only the leader has.
-func TestLeadHandsOver(t *testing.T) {
+// TestLeadPassesOn after Close, and after an outage that only the leader has.
+func TestLeadPassesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeQueue{fakeStore: newFakeStore()}
 		cut := &partition{Store: s}
-		o := newOffice(t)
+		e := newElection(t)
 		first, second := newManager(t, cut, nil), newManager(t, s, nil)
-		ann := o.lead(t.Context(), first, "ann")
+		ann := e.lead(t.Context(), first, "ann")
 		time.Sleep(time.Second)
-		bob := o.lead(t.Context(), second, "bob")
+		bob := e.lead(t.Context(), second, "bob")
 		time.Sleep(time.Hour)
-		if a, b := o.inOffice(); a != 1 || b != 0 {
+		if a, b := e.termsSoFar(); a != 1 || b != 0 {
 			t.Fatalf("terms after an hour: ann %d, bob %d, want 1, 0", a, b)
 		}
 
-		cut.off.Store(true) // ann cannot reach the store and has to give up before bob starts
+		cut.off.Store(true) // ann cannot reach the store and must stop before bob starts
 		time.Sleep(2 * time.Minute)
-		if a, b := o.inOffice(); a != 1 || b != 1 || o.leaders.Load() != 1 {
+		if a, b := e.termsSoFar(); a != 1 || b != 1 || e.leaders.Load() != 1 {
 			t.Fatalf("terms after the outage: ann %d, bob %d, want 1, 1", a, b)
 		}
 		cut.off.Store(false)
-		time.Sleep(time.Hour) // ann campaigns again, and waits
+		time.Sleep(time.Hour) // ann waits again
 
 		if err := second.Close(t.Context()); err != nil {
 			t.Errorf("Close = %v", err)
 		}
 		wantErr(t, "bob's Lead", <-bob, ErrUnavailable, errClosed)
-		time.Sleep(30 * time.Second) // ann has no queue and asks every now and then
-		if a, b := o.inOffice(); a != 2 || b != 1 || o.leaders.Load() != 1 {
+		time.Sleep(30 * time.Second) // ann has no queue and polls
+		if a, b := e.termsSoFar(); a != 2 || b != 1 || e.leaders.Load() != 1 {
 			t.Fatalf("terms after bob closed: ann %d, bob %d, want 2, 1", a, b)
 		}
 		first.Close(t.Context())
@@ -112,28 +112,28 @@ func (p *partition) Release(ctx context.Context, r ReleaseRequest) (Lease, error
 	return p.Store.Release(ctx, r)
 }
 
-// TestLeadAfterAPause: the leader's machine sleeps; when it wakes, another leads
-// and it has lost.
-func TestLeadAfterAPause(t *testing.T) {
+// TestLeadAfterSuspend: the leader's machine is suspended; when it resumes, another
+// leads and it has lost.
+func TestLeadAfterSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := newFakeHost(t)
 		s := &fakeQueue{fakeStore: host.store()}
-		o := newOffice(t)
+		e := newElection(t)
 		paused := newManager(t, s, nil)
-		clockOffset = func() time.Duration { return 0 } // the other one's machine stays awake
+		clockOffset = func() time.Duration { return 0 } // the other machine is not suspended
 		awake := newManager(t, s, nil)
-		o.lead(t.Context(), paused, "ann")
+		e.lead(t.Context(), paused, "ann")
 		time.Sleep(time.Second)
-		o.lead(t.Context(), awake, "bob")
+		e.lead(t.Context(), awake, "bob")
 		time.Sleep(time.Minute)
 		host.suspend(2 * time.Minute)
-		time.Sleep(wakeInterval) // ann's half second of grace before her context ends
+		time.Sleep(wakeInterval) // until ann's context ends
 		synctest.Wait()
-		if o.leaders.Load() > 1 {
-			t.Error("ann still leads half a second after waking")
+		if e.leaders.Load() > 1 {
+			t.Error("ann still leads half a second after resuming")
 		}
 		time.Sleep(time.Minute)
-		if a, b := o.inOffice(); a != 1 || b != 1 {
+		if a, b := e.termsSoFar(); a != 1 || b != 1 {
 			t.Errorf("terms: ann %d, bob %d, want 1, 1", a, b)
 		}
 		paused.Close(t.Context())
@@ -141,22 +141,22 @@ func TestLeadAfterAPause(t *testing.T) {
 	})
 }
 
-// TestLeadGoesOn after fn has returned nil, and after trouble in the campaign.
-func TestLeadGoesOn(t *testing.T) {
+// TestLeadRepeats after fn has returned nil, and after failures of the store.
+func TestLeadRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, &Options{AcquireTimeout: time.Second})
 		ctx, cancel := context.WithCancel(t.Context())
 		var terms []time.Duration
 		start := time.Now()
-		err := m.Lead(ctx, "office", func(ctx context.Context, h *Held) error {
+		err := m.Lead(ctx, "leader", func(ctx context.Context, h *Held) error {
 			terms = append(terms, time.Since(start))
 			switch len(terms) {
 			case 2: // the store fails for a while
 				time.AfterFunc(time.Minute, func() { s.hook(nil, nil) })
 				s.hook(func(context.Context, string, string) error { return &Error{Reason: ReasonUnavailable} }, nil)
-			case 3: // the lease is lost, and fn says so in its own words
-				s.breakLease("office", 0)
+			case 3: // the lease is lost, and fn wraps that
+				s.breakLease("leader", 0)
 				<-ctx.Done()
 				return errors.Join(errors.New("could not finish"), context.Cause(ctx))
 			case 4:
@@ -182,24 +182,24 @@ func TestLeadEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, nil)
-		err := m.Lead(t.Context(), "office", func(context.Context, *Held) error { return oops })
-		if err != oops || s.state("office").State != StateReleased {
-			t.Errorf("Lead = %v, the row is %v, want fn's error, released", err, s.state("office").State)
+		err := m.Lead(t.Context(), "leader", func(context.Context, *Held) error { return oops })
+		if err != oops || s.state("leader").State != StateReleased {
+			t.Errorf("Lead = %v, the row is %v, want fn's error, released", err, s.state("leader").State)
 		}
-		err = m.Lead(t.Context(), "office", func(ctx context.Context, h *Held) error {
-			s.breakLease("office", 0)
+		err = m.Lead(t.Context(), "leader", func(ctx context.Context, h *Held) error {
+			s.breakLease("leader", 0)
 			<-h.Context().Done()
 			return oops
 		})
 		wantErr(t, "Lead with a real error and a loss", err, oops, ErrLost)
-		err = m.Lead(t.Context(), "office", func(context.Context, *Held) error { return context.Canceled })
+		err = m.Lead(t.Context(), "leader", func(context.Context, *Held) error { return context.Canceled })
 		if err != context.Canceled {
 			t.Errorf("Lead = %v, want fn's error: its context had not ended", err)
 		}
-		err = m.Lead(ended(), "office", func(context.Context, *Held) error { return nil })
+		err = m.Lead(ended(), "leader", func(context.Context, *Held) error { return nil })
 		wantErr(t, "Lead with an ended context", err, context.Canceled)
 		s.hook(func(context.Context, string, string) error { return &Error{Reason: ReasonForbidden} }, nil)
-		err = m.Lead(t.Context(), "office", func(context.Context, *Held) error { return nil })
+		err = m.Lead(t.Context(), "leader", func(context.Context, *Held) error { return nil })
 		wantErr(t, "Lead without permission", err, ErrForbidden)
 	})
 }
@@ -272,8 +272,8 @@ func TestDoLosesTheLease(t *testing.T) {
 	}
 }
 
-// TestDoLearnsOfTheLossAtTheEnd: the store tells only when the lease is given back.
-func TestDoLearnsOfTheLossAtTheEnd(t *testing.T) {
+// TestDoReportsALossFoundByTheRelease: the store says so only when it is released.
+func TestDoReportsALossFoundByTheRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		err := newManager(t, s, nil).Do(t.Context(), "a", func(context.Context, *Held) error {
@@ -334,8 +334,8 @@ func TestDoReleasesAfterAPanic(t *testing.T) {
 	}
 }
 
-// TestDoIsCancelled: fn is told by its context, and the lease is given back in
-// spite of it.
+// TestDoIsCancelled: fn's context ends, and the lease is released all the
+// same.
 func TestDoIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
@@ -357,7 +357,7 @@ func TestDoIsCancelled(t *testing.T) {
 	})
 }
 
-// TestDoReleasedEarly: fn may give the lease back itself.
+// TestDoReleasedEarly: fn may release the lease itself.
 func TestDoReleasedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()

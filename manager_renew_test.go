@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// failing answers every renewal with an error while it is on.
-func failing(err error) func(context.Context, string, string) error {
+// failRenewals answers every renewal with an error while it is on.
+func failRenewals(err error) func(context.Context, string, string) error {
 	return func(_ context.Context, op, _ string) error {
 		if op == "renew" {
 			return err
@@ -57,7 +57,7 @@ func TestNoAutoRenew(t *testing.T) {
 		}
 		time.Sleep(50 * time.Second)
 		wantHeld(t, h)
-		s.hook(failing(&Error{Reason: ReasonUnavailable}), nil)
+		s.hook(failRenewals(&Error{Reason: ReasonUnavailable}), nil)
 		wantErr(t, "Renew while the store is down", h.Renew(t.Context()), ErrUnavailable)
 		wantHeld(t, h)
 		time.Sleep(4 * time.Second)
@@ -69,7 +69,7 @@ func TestNoAutoRenew(t *testing.T) {
 }
 
 // TestTransientErrorsAreNoLoss: only the line loses a lease whose store cannot be
-// reached, and until then it is asked again and again.
+// reached, and until then the renewal is repeated.
 func TestTransientErrorsAreNoLoss(t *testing.T) {
 	for name, err := range map[string]error{
 		"unavailable": &Error{Reason: ReasonUnavailable},
@@ -85,7 +85,7 @@ func TestTransientErrorsAreNoLoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newFakeStore()
-				s.before = failing(err)
+				s.before = failRenewals(err)
 				var log recorder
 				m := newManager(t, s, &Options{Observe: log.observe})
 				h := mustTry(t, m, "a")
@@ -122,7 +122,7 @@ func TestTransientErrorsAreNoLoss(t *testing.T) {
 func TestRetriesDouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
-		s.before = failing(&Error{Reason: ReasonUnavailable})
+		s.before = failRenewals(&Error{Reason: ReasonUnavailable})
 		var log recorder
 		m := newManager(t, s, &Options{TTL: 100 * time.Second, RenewInterval: 50 * time.Second, RenewRetryInterval: time.Second, Observe: log.observe})
 		mustTry(t, m, "a")
@@ -143,12 +143,12 @@ func TestRetriesDouble(t *testing.T) {
 func TestNoQuickRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
-		s.before = failing(&Error{Reason: ReasonUnavailable})
+		s.before = failRenewals(&Error{Reason: ReasonUnavailable})
 		m := newManager(t, s, &Options{RenewMaxRetries: -1, RenewRetryInterval: 2 * time.Second})
 		h := mustTry(t, m, "a")
 		time.Sleep(51 * time.Second)
 		if n := s.count("renew"); n < 6 || n > 12 {
-			t.Errorf("%d renewals in 11s, want one every 1s to 2s: it never stops asking", n)
+			t.Errorf("%d renewals in 11s, want one every 1s to 2s: it never stops trying", n)
 		}
 		s.hook(nil, nil)
 		time.Sleep(time.Minute)
@@ -161,7 +161,7 @@ func TestOutageThatEndsBeforeTheLine(t *testing.T) {
 	for left := 200 * time.Millisecond; left < 14*time.Second; left += 300 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
 			s := newFakeStore()
-			s.before = failing(&Error{Reason: ReasonUnavailable})
+			s.before = failRenewals(&Error{Reason: ReasonUnavailable})
 			h := mustTry(t, newManager(t, s, nil), "a")
 			time.Sleep(54*time.Second - left)
 			s.hook(nil, nil)
@@ -187,7 +187,7 @@ func TestDefinitiveAnswersLoseAtOnce(t *testing.T) {
 				if reason == ReasonNotFound {
 					answer.Cause, cause = nil, ErrNotFound
 				}
-				s.before = failing(answer)
+				s.before = failRenewals(answer)
 				var log recorder
 				m := newManager(t, s, &Options{Observe: log.observe})
 				h := mustTry(t, m, "a")
@@ -216,8 +216,8 @@ func TestDefinitiveAnswersLoseAtOnce(t *testing.T) {
 	}
 }
 
-// TestRevivedLeaseIsLost: a store that grants an expired lease anew to whoever
-// renews it gives it another token, and in between it was free.
+// TestRevivedLeaseIsLost: a store that revives an expired lease by a renewal
+// gives it another token, and in between it was free.
 func TestRevivedLeaseIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
@@ -230,8 +230,8 @@ func TestRevivedLeaseIsLost(t *testing.T) {
 	})
 }
 
-// TestLateAnswerBringsNothingBack: the store said yes, but too late.
-func TestLateAnswerBringsNothingBack(t *testing.T) {
+// TestLateAnswerRestoresNothing: the store said yes, but too late.
+func TestLateAnswerRestoresNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, nil)
@@ -255,9 +255,9 @@ func TestLateAnswerBringsNothingBack(t *testing.T) {
 	})
 }
 
-// TestHangingRenewalIsCutAndRepeated: a request that gets no answer leaves time
+// TestHangingRenewalIsCancelledAndRepeated: a request that gets no answer leaves time
 // for another.
-func TestHangingRenewalIsCutAndRepeated(t *testing.T) {
+func TestHangingRenewalIsCancelledAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		var log recorder
@@ -286,7 +286,7 @@ func TestStoreThatNeverAnswers(t *testing.T) {
 		m := newManager(t, s, nil)
 		h := mustTry(t, m, "a")
 		free := make(chan struct{})
-		s.hook(func(context.Context, string, string) error { <-free; return nil }, nil) // deaf to its context
+		s.hook(func(context.Context, string, string) error { <-free; return nil }, nil) // ignores its context
 		start := time.Now()
 		<-h.Context().Done()
 		if got := time.Since(start); got != 54*time.Second {
@@ -296,7 +296,7 @@ func TestStoreThatNeverAnswers(t *testing.T) {
 	})
 }
 
-func TestRenewByHand(t *testing.T) {
+func TestRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		m := newManager(t, s, nil)
@@ -307,7 +307,7 @@ func TestRenewByHand(t *testing.T) {
 		}
 		time.Sleep(39 * time.Second)
 		if h.Renewals() != 1 {
-			t.Errorf("Renewals() = %d after 39s, want 1: the interval counts from the renewal by hand", h.Renewals())
+			t.Errorf("Renewals() = %d after 39s, want 1: the interval counts from the manual renewal", h.Renewals())
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()

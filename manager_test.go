@@ -33,9 +33,9 @@ func ended() context.Context {
 	return ctx
 }
 
-func mustTry(t testing.TB, m *Manager, resource string, want ...AcquireOptions) *Held {
+func mustTry(t testing.TB, m *Manager, resource string, options ...AcquireOptions) *Held {
 	t.Helper()
-	h, err := m.TryAcquire(context.Background(), resource, want...)
+	h, err := m.TryAcquire(context.Background(), resource, options...)
 	if err != nil {
 		t.Fatalf("TryAcquire(%q) = %v", resource, err)
 	}
@@ -144,7 +144,7 @@ func TestTryAcquireRefusesBadInput(t *testing.T) {
 		for name, call := range map[string]func() (*Held, error){
 			"an empty resource":   func() (*Held, error) { return m.TryAcquire(t.Context(), "") },
 			"a control character": func() (*Held, error) { return m.TryAcquire(t.Context(), "a\x00") },
-			"two wants":           func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{}, AcquireOptions{}) },
+			"two options":         func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{}, AcquireOptions{}) },
 			"a short ttl":         func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{TTL: time.Millisecond}) },
 			"a negative timeout":  func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Timeout: -5}) },
 			"a huge priority":     func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Priority: 101}) },
@@ -162,7 +162,7 @@ func TestTryAcquireRefusesBadInput(t *testing.T) {
 			wantErr(t, name, err, ErrInvalid)
 		}
 		if n := s.count("acquire"); n != 0 {
-			t.Errorf("the store was asked %d times, want 0", n)
+			t.Errorf("the store got %d requests, want 0", n)
 		}
 		if _, err := m.TryAcquire(ended(), "a"); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrTimeout) {
 			t.Errorf("TryAcquire with an ended context = %v, want both causes", err)
@@ -203,8 +203,8 @@ func TestHeldLeasesNeedNoGoroutines(t *testing.T) {
 func TestNoGoroutineOutlivesClose(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newFakeStore()
-	var told atomic.Int32
-	m, err := NewManager(s, &Options{Observe: func(Event) { told.Add(1) }})
+	var events atomic.Int32
+	m, err := NewManager(s, &Options{Observe: func(Event) { events.Add(1) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,35 +218,35 @@ func TestNoGoroutineOutlivesClose(t *testing.T) {
 	if err := m.Close(t.Context()); err != nil {
 		t.Errorf("Close = %v", err)
 	}
-	if told.Load() != 4 { // one renewal, three releases
-		t.Errorf("%d events before Close returned, want 4", told.Load())
+	if events.Load() != 4 { // one renewal, three releases
+		t.Errorf("%d events before Close returned, want 4", events.Load())
 	}
 }
 
-// yesStore grants and renews everything and keeps nothing, so that what is
-// measured is the Manager.
-type yesStore struct {
+// acceptingStore grants and renews everything and stores nothing: the benchmark
+// measures the Manager.
+type acceptingStore struct {
 	Store
 	token, renewals atomic.Uint64
 }
 
-func (s *yesStore) Acquire(_ context.Context, r AcquireRequest) (Grant, error) {
+func (s *acceptingStore) Acquire(_ context.Context, r AcquireRequest) (Grant, error) {
 	return Grant{Lease: Lease{ID: r.ID, Resource: r.Resource, Holder: r.Holder, Token: s.token.Add(1), TTL: r.TTL, Remaining: r.TTL}}, nil
 }
 
-func (s *yesStore) Renew(_ context.Context, r RenewRequest) (Lease, error) {
+func (s *acceptingStore) Renew(_ context.Context, r RenewRequest) (Lease, error) {
 	s.renewals.Add(1)
 	return Lease{ID: r.ID, Resource: r.Resource, Token: r.Token, TTL: time.Hour, Remaining: time.Hour}, nil
 }
 
-func (s *yesStore) Release(context.Context, ReleaseRequest) (Lease, error) { return Lease{}, nil }
+func (s *acceptingStore) Release(context.Context, ReleaseRequest) (Lease, error) { return Lease{}, nil }
 
 // BenchmarkManager100k holds 100,000 leases. One operation is one renewal of all
-// of them by the one scheduler; the host of a fakeHost makes them due at once.
+// of them by the one renewer; a suspended machine makes them due at once.
 func BenchmarkManager100k(b *testing.B) {
 	const leases = 100_000
 	host := newFakeHost(b)
-	s := &yesStore{}
+	s := &acceptingStore{}
 	names := make([]string, leases)
 	for i := range names {
 		names[i] = fmt.Sprint("prod:eu:acme:worker:", i)
@@ -284,7 +284,7 @@ func BenchmarkManager100k(b *testing.B) {
 	}
 }
 
-// busy reports whether a renewal is due or under way.
+// busy reports whether a renewal is due or in flight.
 func busy(m *Manager) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -293,7 +293,7 @@ func busy(m *Manager) bool {
 
 // BenchmarkAcquireRelease is the price of one short lease.
 func BenchmarkAcquireRelease(b *testing.B) {
-	m := newManager(b, &yesStore{}, nil)
+	m := newManager(b, &acceptingStore{}, nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		mustTry(b, m, "a").Release(b.Context())

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// holdFor takes a lease and gives it back after a while.
+// holdFor acquires a lease and releases it after a while.
 func holdFor(t *testing.T, s Store, resource string, d time.Duration) {
 	t.Helper()
 	h := mustTry(t, newManager(t, s, nil), resource)
@@ -41,8 +41,8 @@ func TestAcquireInTheQueue(t *testing.T) {
 	})
 }
 
-// TestAcquireByAskingAgain: a store without a queue.
-func TestAcquireByAskingAgain(t *testing.T) {
+// TestAcquireWithoutQueue: a store without a queue.
+func TestAcquireWithoutQueue(t *testing.T) {
 	disabled := &Error{Reason: ReasonBlockingDisabled}
 	for name, make := range map[string]func() (Store, *fakeStore){
 		"no queue":       func() (Store, *fakeStore) { s := newFakeStore(); return s, s },
@@ -116,7 +116,7 @@ func TestAcquireTimeout(t *testing.T) {
 	}
 }
 
-// TestCancelledWait reports both causes and leaves nothing behind.
+// TestCancelledWait reports both causes.
 func TestCancelledWait(t *testing.T) {
 	for name, s := range map[string]func() Store{
 		"queue":    func() Store { return &fakeQueue{fakeStore: newFakeStore()} },
@@ -160,9 +160,9 @@ func TestWaitWithoutEnd(t *testing.T) {
 	})
 }
 
-// TestTroubleIsWaitedOut: failures of the store do not end a wait, and lost
+// TestAcquireWaitsOutFailures: failures of the store do not end a wait, and lost
 // answers neither waste a grant nor leave one behind.
-func TestTroubleIsWaitedOut(t *testing.T) {
+func TestAcquireWaitsOutFailures(t *testing.T) {
 	for name, trouble := range map[string]error{
 		"unavailable": &Error{Reason: ReasonUnavailable},
 		"throttled":   &Error{Reason: ReasonRateLimited, RetryAfter: 3 * time.Second},
@@ -207,8 +207,8 @@ func TestTroubleIsWaitedOut(t *testing.T) {
 	})
 }
 
-// TestHopelessWaitsEnd: asking again would not help.
-func TestHopelessWaitsEnd(t *testing.T) {
+// TestFinalErrorsEndTheWait: another request would not help.
+func TestFinalErrorsEndTheWait(t *testing.T) {
 	for _, reason := range []Reason{ReasonInvalid, ReasonForbidden, ReasonUnauthenticated, ReasonDeadlock, ReasonSuperseded, ReasonUnsupported} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newFakeStore()
@@ -223,8 +223,8 @@ func TestHopelessWaitsEnd(t *testing.T) {
 	}
 }
 
-// TestUsedIDIsReplaced: the answer was lost, and so was the lease before it could
-// be asked for again.
+// TestUsedIDIsReplaced: the answer was lost, and so was the lease before the
+// request was repeated.
 func TestUsedIDIsReplaced(t *testing.T) {
 	none := 0
 	for name, c := range map[string]struct {
@@ -262,8 +262,8 @@ func TestUsedIDIsReplaced(t *testing.T) {
 	})
 }
 
-// TestHungWaitIsNoticed: the connection is gone, with the grant in it.
-func TestHungWaitIsNoticed(t *testing.T) {
+// TestHangingWaitIsRepeated: the connection is gone, with the grant in it.
+func TestHangingWaitIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeQueue{fakeStore: newFakeStore()}
 		s.after = onNth("wait", 1, func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Options steer a Manager. A nil *Options and the zero value are fine: every
+// Options configure a Manager. A nil *Options and the zero value are fine: every
 // zero field means its default.
 type Options struct {
 	// TTL is the length of a lease, or Infinite. Default 60 s.
 	TTL time.Duration
 
-	// NoAutoRenew leaves renewing to the caller, by Held.Renew. A lease that
-	// nobody renews is declared lost at its safety line. Default: the Manager
+	// NoAutoRenew leaves renewing to the caller, by Held.Renew. A lease that is
+	// not renewed is declared lost at its safety line. Default: the Manager
 	// renews.
 	NoAutoRenew bool
 
@@ -44,7 +44,7 @@ type Options struct {
 
 	// SafetyThreshold is the fraction of the ttl, counted from the last
 	// success, at which a lease is declared lost: 0.5 to 0.95. What is above it
-	// is the time in which your work can stop before somebody else may start.
+	// is the time in which your work can stop before another's may start.
 	// Default 0.9.
 	SafetyThreshold float64
 
@@ -61,11 +61,12 @@ type Options struct {
 	// share one. Default: host name, process id and a random part.
 	Holder string
 
-	// Metadata goes with every lease. Default: none; DefaultMetadata offers
-	// what operators usually ask for.
+	// Metadata is that of every lease. Default: none; DefaultMetadata returns
+	// what operators usually need.
 	Metadata map[string]string
 
-	// Observe is told what happens to the held leases; see Event. Default: nobody.
+	// Observe is called with what happens to the held leases; see Event.
+	// Default: none.
 	Observe func(Event)
 }
 
@@ -207,15 +208,15 @@ func defaultHolder() string {
 	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), hex.EncodeToString(random[:]))
 }
 
-// DefaultMetadata returns what an operator wants to know about the holder of a
-// lease, as far as the process can tell:
+// DefaultMetadata returns what an operator needs to know about the holder of a
+// lease, as far as the process knows it:
 //
 //	host      the machine's name
 //	pod       POD_NAME, which Kubernetes' downward API can set
 //	version   of the main module, as built into the program
 //	trace_id  of the trace that started the process, from TRACEPARENT
 //
-// Nothing is added by itself: set Options.Metadata to it, or to a copy with
+// The Manager does not add it: set Options.Metadata to it, or to a copy with
 // more.
 func DefaultMetadata() map[string]string {
 	host, _ := os.Hostname()
@@ -229,8 +230,8 @@ func DefaultMetadata() map[string]string {
 	return m
 }
 
-// addPair leaves out what is empty or would be refused: a strange environment
-// must not keep a program from taking leases.
+// addPair omits what is empty or would be refused: an odd environment must not
+// keep a program from acquiring leases.
 func addPair(m map[string]string, key, value string) {
 	if value != "" && checkPair(key, value) == nil {
 		m[key] = value

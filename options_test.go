@@ -138,7 +138,7 @@ func TestDefaultMetadata(t *testing.T) {
 	}
 }
 
-func TestDefaultMetadataLeavesOutWhatIsStrange(t *testing.T) {
+func TestDefaultMetadataOmitsInvalidValues(t *testing.T) {
 	t.Setenv("POD_NAME", strings.Repeat("x", MaxMetadataValue+1))
 	for _, parent := range []string{
 		"", "rubbish", "00-short-00f067aa0ba902b7-01",

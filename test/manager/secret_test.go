@@ -171,8 +171,8 @@ func TestSecretWouldBeSeen(t *testing.T) {
 	}
 }
 
-// A handle is what people log; its id sits in an unexported field, of which
-// package fmt asks nothing.
+// TestHeldKeepsTheSecret: programs log handles, whose id is in an unexported field,
+// and package fmt calls no methods of those.
 func TestHeldKeepsTheSecret(t *testing.T) {
 	held := mustTry(t, newManager(t, newStore(t), nil), "job", leasehold.AcquireOptions{ID: parseSample(t)})
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
