@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// This file follows a held lease from one renewal to the next: it is due, the
-// call, the answer, the next renewal, the loss.
+// This file follows a held lease in order: it is due, the call, the answer, the
+// next renewal, the loss.
 
 const (
 	// wakeInterval bounds how late the renewer notices that the machine was

@@ -45,7 +45,7 @@ func (a *acquisition) wait(ctx context.Context) (*Held, error) {
 			return h, nil
 		case ctx.Err() != nil:
 			return nil, a.cancelled(ctx, err, now-w.started)
-		case w.isFinal(err):
+		case !w.prepareRetry(err):
 			return nil, err
 		case now >= w.until || w.attempts == w.maxAttempts:
 			return nil, w.timeoutError(err, now)
@@ -81,31 +81,29 @@ func (w *waitLoop) attempt(ctx context.Context, now time.Duration) (*Held, error
 	return w.send(ctx, w.queue.Wait, w.req.Timeout+answerGrace)
 }
 
-// isFinal reports whether another request cannot help. It first does what makes
-// one help: go without the queue, or propose another id.
-func (w *waitLoop) isFinal(err error) bool {
+// prepareRetry reports whether another request can help, and does what makes one
+// help: go without the queue, or propose another id.
+func (w *waitLoop) prepareRetry(err error) bool {
 	reason := ReasonOf(err)
 	switch reason.Sentinel() {
 	case ErrUnsupported:
-		if w.queue != nil {
-			w.queue = nil
-			return false
-		}
-		return true
+		hadQueue := w.queue != nil
+		w.queue = nil
+		return hadQueue
 	case ErrInvalid, ErrForbidden:
-		return true
+		return false
 	case ErrTimeout:
-		return reason == ReasonSuperseded
+		return reason != ReasonSuperseded
 	case ErrLost, ErrNotFound:
-		return !w.replaceID()
+		return w.replaceID()
 	}
 	switch reason {
 	case ReasonIDInUse:
-		return !w.replaceID()
+		return w.replaceID()
 	case ReasonDeadlock:
-		return true
+		return false
 	}
-	return false
+	return true
 }
 
 // replaceID proposes another id after the last was used up. It cannot if the id
