@@ -93,7 +93,7 @@ func (r ListRequest) Validate() error {
 // Validate checks the request against the limits.
 func (r HistoryRequest) Validate() error {
 	if r.Kind != "" && !kinds[r.Kind] {
-		return Invalid("event", "%.64q is no event; want acquired, renewed, released, expired, breaking, broken, changed, transferred, force_released, failed, purged or configured", string(r.Kind))
+		return Invalid("event", "%.64q is no event; want acquired, renewed, released, expired, breaking, broken, changed, transferred, force_released, failed, purged or configured", r.Kind)
 	}
 	return firstError(checkFilters(r.Resource, r.Prefix, r.Holder), checkLimit(r.Limit))
 }

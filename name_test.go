@@ -48,7 +48,7 @@ func TestNameBuildRefuses(t *testing.T) {
 		{"no environment", Name{Service: "s", Resource: "r"}, "environment"},
 		{"no service", Name{Environment: "e", Resource: "r"}, "service"},
 		{"no resource", Name{Environment: "e", Service: "s"}, "resource"},
-		{"another door's names", Name{Environment: "blob", Service: "s", Resource: "r"}, "environment"},
+		{"the Azure API's names", Name{Environment: "blob", Service: "s", Resource: "r"}, "environment"},
 		{"health checks", Name{Environment: "__healthcheck__1", Service: "s", Resource: "r"}, "environment"},
 		{"too long", Name{Environment: "e", Service: "s", Resource: strings.Repeat("x", MaxResource)}, "name"},
 		{"too long when escaped", Name{Environment: "e", Service: "s", Resource: strings.Repeat(":", MaxResource/3)}, "name"},
