@@ -30,7 +30,7 @@ func (s *state) expire(now machine.Instant) bool {
 		}
 		ent := s.table.due.first()
 		if s.config.autoExpire || s.waiting(ent.row.Resource) > 0 {
-			s.apply(now, machine.Settle(now, ent.row))
+			s.apply(now, machine.Expire(now, ent.row))
 		} else {
 			s.table.lapse(ent)
 		}
@@ -41,7 +41,7 @@ func (s *state) expire(now machine.Instant) bool {
 // expireLapsed writes one step of the expiries that were left for later.
 func (s *state) expireLapsed(now machine.Instant) (n int) {
 	for ent := s.table.lapsed.head; ent != nil && n < stepSize; ent = s.table.lapsed.head {
-		s.apply(now, machine.Settle(now, ent.row))
+		s.apply(now, machine.Expire(now, ent.row))
 		n++
 	}
 	return n
