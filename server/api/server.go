@@ -73,7 +73,7 @@ type Options struct {
 
 	// Spend counts one more operation against the rate of the context's caller,
 	// or says when there is room for it again: the operations of a batch count
-	// like requests. Nil: auth.Spend.
+	// like requests. Nil: auth.AllowOperation.
 	Spend func(context.Context) (wait time.Duration, ok bool)
 
 	// TempDir is where a backup is put together. Empty: os.TempDir().
@@ -92,7 +92,7 @@ func (o *Options) withDefaults() Options {
 		full.Logger = slog.New(slog.DiscardHandler)
 	}
 	if full.Spend == nil {
-		full.Spend = auth.Spend
+		full.Spend = auth.AllowOperation
 	}
 	orElse(&full.StoreTimeout, 5*time.Second)
 	orElse(&full.BodyTimeout, 10*time.Second)
