@@ -15,7 +15,7 @@ import (
 // where a caller is a token, whatever holders it acts for.
 func TestTooManyLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		acquire := func(caller, resource, more string) reply {
 			t.Helper()
 			d.caller = auth.Caller{Name: caller, Roles: []auth.Role{auth.RoleHolder}}
@@ -58,7 +58,7 @@ func TestTooManyLeases(t *testing.T) {
 // TestMaxTTL: a ttl above the setting is refused with acquire and with renew,
 // and the setting is effective at once.
 func TestMaxTTL(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	acquire := func(resource, ttl string) reply {
 		t.Helper()
 		return d.send("POST", "/v1/leases/acquire", `{"resource":"`+resource+`","holder":"h","ttl_seconds":`+ttl+`}`)

@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"reflect"
@@ -42,7 +42,7 @@ func (s schemas) of(t reflect.Type) object {
 
 func (s schemas) refer(t reflect.Type) object {
 	name := t.Name()
-	if name == "none" {
+	if t == reflect.TypeFor[None]() {
 		return object{"type": "object", "additionalProperties": false}
 	}
 	if _, known := s.named[name]; !known {

@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// field is one value of a body, of a query or of an answer, as its tags tell.
+// field is one value of a body, of a query or of an answer, as its tags say.
 type field struct {
 	Name     string
 	Doc      string
@@ -19,13 +19,17 @@ type field struct {
 	NonZero  bool   // where it is sent, it is neither empty nor 0
 	Type     reflect.Type
 	index    []int // in its struct
-	place    int   // among the fields
+	position int   // among the fields
 }
 
 // fieldsOf lists the fields that the tag names ("json" or "query"), those of
-// embedded structs in their place. A JSON field that is never omitted is required,
-// and so are a query's that says so and what the embedding says.
+// embedded structs among them. Required are JSON fields that are never omitted,
+// parameters that say so, and the field that an embedding names. No type has no
+// fields.
 func fieldsOf(t reflect.Type, tag string) []field {
+	if t == nil {
+		return nil
+	}
 	var fields []field
 	for f := range t.Fields() {
 		if f.Anonymous {

@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"net/url"
@@ -6,22 +6,23 @@ import (
 	"strings"
 )
 
-// router finds endpoints by the path as it was sent, still escaped. The
+// Router finds endpoints by the path as it was sent, still escaped. The
 // standard mux would clean the path first, and so turn the resource "a/../b"
 // into "b" and lose the difference between "a//b" and "a/b".
-type router struct {
-	exact map[string][]*endpoint
-	open  []pattern
+type Router[C any] struct {
+	exact    map[string][]*Endpoint[C]
+	patterns []pattern[C]
 }
 
-// pattern is a path with an open part, which takes anything in between.
-type pattern struct {
+// pattern is a path with an open part, which matches anything in between.
+type pattern[C any] struct {
 	before, after string
-	endpoint      *endpoint
+	endpoint      *Endpoint[C]
 }
 
-func newRouter(endpoints []*endpoint) router {
-	rt := router{exact: map[string][]*endpoint{}}
+// NewRouter returns a router to the endpoints.
+func NewRouter[C any](endpoints []*Endpoint[C]) Router[C] {
+	rt := Router[C]{exact: map[string][]*Endpoint[C]{}}
 	for _, e := range endpoints {
 		before, rest, open := strings.Cut(e.Path, "{")
 		if !open {
@@ -29,21 +30,21 @@ func newRouter(endpoints []*endpoint) router {
 			continue
 		}
 		_, after, _ := strings.Cut(rest, "}")
-		rt.open = append(rt.open, pattern{before, after, e})
+		rt.patterns = append(rt.patterns, pattern[C]{before, after, e})
 	}
 	return rt
 }
 
-// find returns the endpoint and the open part of its path, unescaped. Where
-// the path is known but not with this method, allow says with which it is.
-func (rt router) find(method, path string) (e *endpoint, rest string, allow []string) {
+// Find returns the endpoint and the open part of its path, unescaped. Where
+// the path is known but not with this method, allow lists those that it has.
+func (rt Router[C]) Find(method, path string) (e *Endpoint[C], rest string, allow []string) {
 	for _, e := range rt.exact[path] {
 		if e.serves(method) {
 			return e, "", nil
 		}
 		allow = append(allow, e.methods()...)
 	}
-	for _, p := range rt.open {
+	for _, p := range rt.patterns {
 		rest, ok := p.match(path)
 		switch {
 		case !ok:
@@ -57,14 +58,7 @@ func (rt router) find(method, path string) (e *endpoint, rest string, allow []st
 	return nil, "", slices.Compact(allow)
 }
 
-func (e *endpoint) methods() []string {
-	if e.takesHead() {
-		return []string{e.Method, "HEAD"}
-	}
-	return []string{e.Method}
-}
-
-func (p pattern) match(path string) (string, bool) {
+func (p pattern[C]) match(path string) (string, bool) {
 	if len(path) < len(p.before)+len(p.after) {
 		return "", false
 	}

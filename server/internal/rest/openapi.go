@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"encoding/json"
@@ -11,8 +11,14 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// openapi makes the document from the table.
-func openapi(endpoints []*endpoint, version string) []byte {
+// Info is what the document says about the API as a whole.
+type Info struct {
+	Title, Version, Description string
+	Problem                     wire.Problem // an example
+}
+
+// OpenAPI makes the document from the table, in OpenAPI 3.1.
+func OpenAPI[C any](endpoints []*Endpoint[C], info Info) []byte {
 	s := schemas{named: object{}}
 	paths := object{}
 	for _, e := range endpoints {
@@ -21,14 +27,13 @@ func openapi(endpoints []*endpoint, version string) []byte {
 			path = object{}
 			paths[e.Path] = path
 		}
-		path[strings.ToLower(e.Method)] = s.operation(e)
+		path[strings.ToLower(e.Method)] = e.operation(s, info.Problem)
 	}
 	s.of(reflect.TypeFor[wire.Problem]())
 	document := object{
 		"openapi": "3.1.0",
-		"info": object{"title": "Leasehold", "version": version,
-			"license":     object{"name": "Apache License 2.0", "identifier": "Apache-2.0"},
-			"description": "Exclusive, time-bound, fenced leases on named resources. Errors are problem documents (RFC 9457) with a stable code; /docs explains each."},
+		"info": object{"title": info.Title, "version": info.Version, "description": info.Description,
+			"license": object{"name": "Apache License 2.0", "identifier": "Apache-2.0"}},
 		"servers": []object{{"url": "/"}},
 		"paths":   paths,
 		"components": object{
@@ -43,45 +48,34 @@ func openapi(endpoints []*endpoint, version string) []byte {
 	return append(data, '\n')
 }
 
-func (s schemas) operation(e *endpoint) object {
-	o := object{"operationId": e.ID, "summary": e.Summary, "responses": s.responses(e), "security": []object{}}
-	if params := s.parameters(e); len(params) > 0 {
+func (e *Endpoint[C]) operation(s schemas, problem wire.Problem) object {
+	o := object{"operationId": e.ID, "summary": e.Summary, "responses": e.responses(s, problem), "security": []object{}}
+	if params := e.parameters(s); len(params) > 0 {
 		o["parameters"] = params
 	}
-	if e.body != nil {
+	if e.BodyType != nil {
 		o["requestBody"] = object{
-			"required": needsFields(e.body),
-			"content":  object{"application/json": object{"schema": s.of(e.body), "example": e.Request}},
+			"required": needsFields(e.BodyType),
+			"content":  object{"application/json": object{"schema": s.of(e.BodyType), "example": e.Request}},
 		}
 	}
 	if len(e.Roles) > 0 {
-		o["description"] = "Roles: " + roleNames(e) + "."
+		o["description"] = "Roles: " + e.RoleNames() + "."
 		o["security"] = []object{{}, {"token": []string{}}} // an open listener asks for none
 	}
 	return o
-}
-
-func roleNames(e *endpoint) string {
-	names := make([]string, len(e.Roles))
-	for i, r := range e.Roles {
-		names[i] = string(r)
-	}
-	return strings.Join(names, " or ")
 }
 
 func needsFields(t reflect.Type) bool {
 	return slices.ContainsFunc(fieldsOf(t, "json"), func(f field) bool { return f.Required || f.Or != "" })
 }
 
-func (s schemas) parameters(e *endpoint) []object {
+func (e *Endpoint[C]) parameters(s schemas) []object {
 	var params []object
 	if name := e.variable(); name != "" {
 		params = append(params, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
-	if e.query == nil {
-		return params
-	}
-	for _, f := range fieldsOf(e.query, "query") {
+	for _, f := range fieldsOf(e.QueryType, "query") {
 		p := object{"name": f.Name, "in": "query", "schema": s.field(field{Type: f.Type, Enum: f.Enum}), "description": f.Doc}
 		if f.Type.Kind() == reflect.Map {
 			p["name"] = paramName(f)
@@ -99,40 +93,42 @@ func (s schemas) parameters(e *endpoint) []object {
 	return params
 }
 
-// responses lists success and, by status, the codes of every refusal.
-func (s schemas) responses(e *endpoint) object {
-	media := e.media
-	content := object{"schema": object{"type": "string"}}
-	if e.answer != nil {
-		media = "application/json"
-		content = object{"schema": s.of(e.answer), "example": e.Answer}
+// responses lists success and, by status, the codes of every problem.
+func (e *Endpoint[C]) responses(s schemas, problem wire.Problem) object {
+	media, _, _ := strings.Cut(e.Media, ";")
+	schema, content := object{"type": "string"}, object{}
+	if e.AnswerType != nil {
+		media, schema = "application/json", s.of(e.AnswerType)
+		content["example"] = e.Answer
 	}
-	media, _, _ = strings.Cut(media, ";")
+	content["schema"] = schema
 	responses := object{strconv.Itoa(e.Status): object{"description": http.StatusText(e.Status), "content": object{media: content}}}
-	switch e.ID {
-	case "acquire":
-		responses["200"] = object{"description": "OK: it was held already", "content": object{media: content}}
-	case "ready", "leasing":
-		responses["503"] = object{"description": "Service Unavailable: unhealthy", "content": object{media: object{"schema": content["schema"]}}}
+	for status, when := range e.Also {
+		also := content
+		if status >= http.StatusMultipleChoices {
+			also = object{"schema": schema} // the example is one of success
+		}
+		responses[strconv.Itoa(status)] = object{"description": http.StatusText(status) + ": " + when, "content": object{media: also}}
 	}
 	byStatus := map[int][]string{}
-	for _, c := range e.allCodes() {
-		status := e.statusOf(c)
+	for _, c := range e.Codes {
+		status := e.StatusOf(c)
 		byStatus[status] = append(byStatus[status], string(c))
 	}
 	for status, names := range byStatus {
-		responses[strconv.Itoa(status)] = s.problem(status, names)
+		responses[strconv.Itoa(status)] = s.problem(status, names, problem)
 	}
 	return responses
 }
 
-func (s schemas) problem(status int, names []string) object {
+// problem is the answer of a status whose problems have these codes.
+func (s schemas) problem(status int, names []string, example wire.Problem) object {
 	content := object{"schema": object{"allOf": []object{
 		s.of(reflect.TypeFor[wire.Problem]()),
 		{"type": "object", "properties": object{"code": object{"enum": names}}},
 	}}}
-	if slices.Contains(names, exampleProblem.Code) {
-		content["example"] = exampleProblem
+	if slices.Contains(names, example.Code) {
+		content["example"] = example
 	}
 	return object{
 		"description": http.StatusText(status) + ": " + strings.Join(names, ", "),

@@ -1,36 +1,38 @@
-package api
+package rest
 
 import (
 	"bytes"
 	"encoding/json"
 	"reflect"
 	"strconv"
+
+	"github.com/leasehold/leasehold"
 )
 
-// decodeField reads one JSON value, known to be valid, into v.
-func decodeField(name string, raw []byte, v reflect.Value) error {
+// decodeValue reads one JSON value, known to be valid, into v.
+func decodeValue(name string, raw []byte, v reflect.Value) error {
 	if raw[0] == 'n' {
 		return nil
 	}
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
-		return decodeField(name, raw, v.Elem())
+		return decodeValue(name, raw, v.Elem())
 	}
 	if v.Kind() == reflect.Map {
 		return decodeMap(name, raw, v)
 	}
 	want, ok := decodeScalar(raw, v)
 	if !ok {
-		return invalid(name, "is "+kindOfJSON(raw[0])+"; want "+want)
+		return leasehold.Invalid(name, "is %s; want %s", KindOf(raw[0]), want)
 	}
 	return nil
 }
 
-// decodeScalar reads a value that is not composed, and says what it wanted.
+// decodeScalar reads a value that is not composed, and says what it expects.
 func decodeScalar(raw []byte, v reflect.Value) (want string, ok bool) {
 	switch v.Kind() {
 	case reflect.String:
-		s, ok := unquote(raw)
+		s, ok := Unquote(raw)
 		v.SetString(s)
 		return "a string of whole characters", ok
 	case reflect.Bool:
@@ -48,36 +50,36 @@ func decodeScalar(raw []byte, v reflect.Value) (want string, ok bool) {
 		n, err := strconv.ParseFloat(string(raw), 64)
 		v.SetFloat(n)
 		return "a number", isNumber(raw) && err == nil
-	default: // anything, whose judge comes later
+	default: // any type: the handler decides
 		return "a JSON value", json.Unmarshal(raw, v.Addr().Interface()) == nil
 	}
 }
 
 func decodeMap(name string, raw []byte, v reflect.Value) error {
 	if raw[0] != '{' {
-		return invalid(name, "is "+kindOfJSON(raw[0])+"; want an object of strings")
+		return leasehold.Invalid(name, "is %s; want an object of strings", KindOf(raw[0]))
 	}
 	m := map[string]string{}
 	v.Set(reflect.ValueOf(m))
-	return eachField(raw, func(key, value []byte) error {
-		k, whole := unquote(key)
-		text, isText := unquote(value)
+	return EachField(raw, func(key, value []byte) error {
+		k, whole := Unquote(key)
+		text, isText := Unquote(value)
 		switch _, twice := m[k]; {
 		case !whole:
-			return invalid(name, "has a key with half a surrogate pair")
+			return leasehold.Invalid(name, "has a key with half a surrogate pair")
 		case twice:
-			return invalid(name, "has the key "+strconv.Quote(clip(k))+" twice; send it once")
+			return leasehold.Invalid(name, "has the key %.64q twice; send it once", k)
 		case !isText:
-			return invalid(name, "has under "+strconv.Quote(clip(k))+" "+kindOfJSON(value[0])+"; want a string of whole characters")
+			return leasehold.Invalid(name, "has under %.64q %s; want a string of whole characters", k, KindOf(value[0]))
 		}
 		m[k] = text
 		return nil
 	})
 }
 
-// unquote reads a JSON string. It refuses half a surrogate pair, which stands
-// for no character and which the decoder would silently replace.
-func unquote(raw []byte) (string, bool) {
+// Unquote reads a JSON string. It refuses half a surrogate pair, which stands
+// for no character and which encoding/json would silently replace.
+func Unquote(raw []byte) (string, bool) {
 	if raw[0] != '"' {
 		return "", false
 	}
@@ -123,8 +125,8 @@ func escapedRune(raw []byte) int {
 
 func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
 
-// kindOfJSON names a value by its first byte.
-func kindOfJSON(first byte) string {
+// KindOf names a JSON value by its first byte.
+func KindOf(first byte) string {
 	switch first {
 	case '"':
 		return "a string"

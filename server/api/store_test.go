@@ -57,7 +57,7 @@ func (s *slow) Status(ctx context.Context, resource string) (leasehold.Status, e
 
 func TestStoreTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, &slow{Engine: memory.New(), takes: time.Hour}, nil)
+		d := newDriver(t, &slow{Engine: memory.New(), takes: time.Hour}, nil)
 		for body, limit := range map[string]time.Duration{
 			`{"resource":"r","holder":"a"}`:                                      5 * time.Second,
 			`{"resource":"r","holder":"a","blocking":true,"timeout_ms":60000}`:   65 * time.Second,
@@ -94,7 +94,7 @@ func (queueing) Settings(context.Context) ([]leasehold.Setting, error) {
 
 func TestWaitWithoutSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, queueing{&slow{Engine: memory.New()}}, nil)
+		d := newDriver(t, queueing{&slow{Engine: memory.New()}}, nil)
 		d.acquire("r", "a")
 		began := time.Now()
 		d.send("POST", "/v1/leases/acquire", blocking("b", "")).wantProblem(http.StatusConflict, "acquire_timeout")
@@ -116,7 +116,7 @@ func TestStoreFailures(t *testing.T) {
 		{fmt.Errorf("strange: %w", secret), 500, "internal"},
 		{&leasehold.Error{Reason: "something_new", Cause: secret}, 500, "something_new"},
 	} {
-		d := newDoor(t, &slow{Engine: memory.New(), fails: c.err}, nil)
+		d := newDriver(t, &slow{Engine: memory.New(), fails: c.err}, nil)
 		r := d.send("POST", "/v1/leases/acquire", `{"resource":"r","holder":"a"}`)
 		r.wantProblem(c.status, c.code)
 		if strings.Contains(string(r.body), "secret.db") || !strings.Contains(d.log.String(), "secret.db") {
@@ -129,7 +129,7 @@ func TestStoreFailures(t *testing.T) {
 }
 
 // talk sends raw bytes and returns the first line of the answer, or "".
-func (d *door) talk(l *pipes, text string) string {
+func (d *driver) talk(l *pipes, text string) string {
 	d.Helper()
 	conn, err := l.Dial(d.Context(), "", "")
 	if err != nil {
@@ -143,7 +143,7 @@ func (d *door) talk(l *pipes, text string) string {
 
 func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		l, _ := d.listen()
 		for head, answer := range map[string]string{
 			"POST /v1/leases/acquire HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{":                 "HTTP/1.1 400 Bad Request",
@@ -164,7 +164,7 @@ func TestSlowBody(t *testing.T) {
 }
 
 func TestLargeBodies(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	_, client := d.listen()
 	huge := `{"resource":"` + strings.Repeat("x", 10<<20) + `"}`
 	for _, announced := range []bool{true, false} {
@@ -195,7 +195,7 @@ func TestLargeBodies(t *testing.T) {
 
 func TestCutOffBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		l, _ := d.listen()
 		conn, err := l.Dial(t.Context(), "", "")
 		if err != nil {

@@ -1,0 +1,72 @@
+package rest
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/leasehold/leasehold"
+)
+
+//go:embed docs.html
+var docsHTML string
+
+var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
+	"json":   indentJSON,
+	"param":  paramName,
+	"fields": fieldsOf,
+}).Parse(docsHTML))
+
+// Code is a problem code and what it means.
+type Code struct {
+	Code leasehold.Reason
+	When string
+}
+
+// Page makes the page for people: the introduction, the sections, the codes.
+func Page[C any](title string, intro template.HTML, sections []Section[C], codes []Code) []byte {
+	var b bytes.Buffer
+	data := struct {
+		Title    string
+		Intro    template.HTML
+		Sections []Section[C]
+		Codes    []Code
+	}{title, intro, sections, codes}
+	if err := docsTemplate.Execute(&b, data); err != nil {
+		panic(err) // the template does not fit the table
+	}
+	return b.Bytes()
+}
+
+// CodeStatus is a problem code with its status at one endpoint.
+type CodeStatus struct {
+	Code   leasehold.Reason
+	Status int
+}
+
+// CodesByStatus lists the endpoint's codes for the page.
+func (e *Endpoint[C]) CodesByStatus() []CodeStatus {
+	all := make([]CodeStatus, len(e.Codes))
+	for i, c := range e.Codes {
+		all[i] = CodeStatus{c, e.StatusOf(c)}
+	}
+	slices.SortStableFunc(all, func(a, b CodeStatus) int { return a.Status - b.Status })
+	return all
+}
+
+// RoleNames lists the endpoint's roles for people.
+func (e *Endpoint[C]) RoleNames() string {
+	names := make([]string, len(e.Roles))
+	for i, r := range e.Roles {
+		names[i] = string(r)
+	}
+	return strings.Join(names, " or ")
+}
+
+func indentJSON(v any) (string, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	return string(data), err
+}
