@@ -1,4 +1,4 @@
-// Package auth decides who may speak to a door and what they may do there.
+// Package auth authenticates the callers of an API and says what they may do.
 //
 // # Open listeners
 //
@@ -18,8 +18,8 @@
 //
 // With a token file every request shows a bearer token in the Authorization
 // header, never in the URL, where logs and histories would keep it. Only
-// /healthz, /health/live and /health/ready answer to anybody, as whoever probes
-// has no token. Callers have a rate each, and so have the addresses of those who
+// /healthz, /health/live and /health/ready answer to anybody: probes have no
+// token. Callers have a rate each, and so have the addresses of those who
 // show no valid token.
 //
 // The file has one JSON object a line. Empty lines and lines that begin with #

@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/fsutil"
 )
 
 // The errors of the token file's functions, for errors.Is.
@@ -31,7 +34,7 @@ func CreateToken(path string, spec TokenSpec) (secret string, err error) {
 		return "", err
 	}
 	if r.Expired(now) {
-		return "", invalid("expires", "is in the past")
+		return "", leasehold.Invalid("expires", "is in the past")
 	}
 	if r.Cert == "" {
 		secret = newSecret()
@@ -84,7 +87,7 @@ func RevokeToken(path, name string) error {
 // lock is a file beside it, since the file itself is replaced; it is never
 // deleted, because somebody may be about to lock it.
 func edit(path string, create bool, change func(document) (document, error)) error {
-	path, err := follow(path)
+	path, err := resolveLink(path)
 	if err != nil {
 		return err
 	}
@@ -109,8 +112,8 @@ func edit(path string, create bool, change func(document) (document, error)) err
 	return nil
 }
 
-// follow returns where a symbolic link leads: the link shall stay one.
-func follow(path string) (string, error) {
+// resolveLink returns where a symbolic link leads: the link stays one.
+func resolveLink(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -122,8 +125,7 @@ func follow(path string) (string, error) {
 }
 
 func readDocument(path string) (document, error) {
-	// Whoever edits the file or lists it is not the server: that the group may
-	// read it is for the server's own options to judge.
+	// Only the server's options decide whether the group may read the file.
 	data, err := readPrivate(path, true)
 	if err != nil {
 		return nil, err
@@ -157,4 +159,34 @@ func readPrivate(path string, groupMayRead bool) ([]byte, error) {
 		return nil, fmt.Errorf("token file: %w", err)
 	}
 	return data, nil
+}
+
+// replace puts data at path, durably: after a crash there is the old file or
+// the new one. Mode and owner stay as they were, or an administrator's edit
+// would take the file away from the server's user.
+func replace(path string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	err = errors.Join(writeTemp(temp, path, data), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return fsutil.SyncDir(filepath.Dir(path))
+}
+
+func writeTemp(temp *os.File, path string, data []byte) error {
+	if old, err := os.Stat(path); err == nil {
+		if err := copyOwner(temp, old); err != nil {
+			return err
+		}
+	}
+	if _, err := temp.Write(data); err != nil {
+		return err
+	}
+	return temp.Sync()
 }

@@ -14,7 +14,7 @@ import (
 func burst(t *testing.T, g *Guard, n int, secret, remote string) (passed int, refused *http.Response) {
 	t.Helper()
 	for range n {
-		r := request("GET", "/", bearing(secret))
+		r := request("GET", "/", bearerHeader(secret))
 		r.RemoteAddr = remote
 		answer, p := send(t, g, r)
 		switch {
@@ -117,25 +117,25 @@ func TestLogOfStrangersIsBounded(t *testing.T) {
 		if n := len(log.String()); n > 30_000 {
 			t.Errorf("the log has %d bytes, want it bounded", n)
 		}
-		if n, m := len(g.failed.known), g.failed.recent.Len(); n != maxAddresses || m != n {
+		if n, m := len(g.failures.byAddress), g.failures.recent.Len(); n != maxAddresses || m != n {
 			t.Errorf("%d and %d addresses are kept, want %d", n, m, maxAddresses)
 		}
 	})
 }
 
 func TestQuietestAddressIsForgottenFirst(t *testing.T) {
-	a := newAttempts()
+	a := newFailures()
 	addr := func(i int) string { return fmt.Sprintf("10.0.%d.%d:1", i/256, i%256) }
-	first, second := a.of(addr(0)), a.of(addr(1))
+	first, second := a.limiter(addr(0)), a.limiter(addr(1))
 	for i := 2; i < maxAddresses; i++ {
-		a.of(addr(i))
+		a.limiter(addr(i))
 	}
-	a.of(addr(0))            // heard of again
-	a.of(addr(maxAddresses)) // one too many
-	if a.of(addr(0)) != first {
+	a.limiter(addr(0))            // heard of again
+	a.limiter(addr(maxAddresses)) // one too many
+	if a.limiter(addr(0)) != first {
 		t.Error("the address heard of last was forgotten")
 	}
-	if a.of(addr(1)) == second {
+	if a.limiter(addr(1)) == second {
 		t.Error("the address that was quiet for the longest was kept")
 	}
 }
@@ -155,5 +155,21 @@ func TestNetwork(t *testing.T) {
 		if got := network(remote); got != (netip.Prefix{}) {
 			t.Errorf("network(%q) = %v, want the shared one", remote, got)
 		}
+	}
+}
+
+// The further operations of a request count against the same rate.
+func TestAllowOperation(t *testing.T) {
+	if _, ok := AllowOperation(t.Context()); !ok {
+		t.Error("AllowOperation of nobody = false, want true: there is no rate to keep")
+	}
+	ctx := withLimiter(t.Context(), limit{1, 3}.limiter())
+	for range 3 {
+		if _, ok := AllowOperation(ctx); !ok {
+			t.Fatal("AllowOperation = false, want true within the burst")
+		}
+	}
+	if wait, ok := AllowOperation(ctx); ok || wait <= 0 {
+		t.Errorf("AllowOperation beyond the burst = %v, %v; want when to ask again", wait, ok)
 	}
 }

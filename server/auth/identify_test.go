@@ -19,7 +19,7 @@ func TestBearer(t *testing.T) {
 		header []string
 		ok     bool
 	}{
-		{"right", []string{bearing(secret)}, true},
+		{"right", []string{bearerHeader(secret)}, true},
 		{"small letters", []string{"Authorization: bearer " + secret}, true},
 		{"two spaces", []string{"Authorization: Bearer  " + secret}, true},
 		{"none", nil, false},
@@ -27,12 +27,12 @@ func TestBearer(t *testing.T) {
 		{"no token", []string{"Authorization: Bearer"}, false},
 		{"no scheme", []string{"Authorization: " + secret}, false},
 		{"other scheme", []string{"Authorization: Basic " + secret}, false},
-		{"unknown", []string{bearing(newSecret())}, false},
-		{"cut short", []string{bearing(secret[:len(secret)-1])}, false},
-		{"too long", []string{bearing(secret + "A")}, false},
-		{"without the prefix", []string{bearing(strings.TrimPrefix(secret, "lh_"))}, false},
-		{"the hash", []string{bearing(hashText(hashOf(secret)))}, false},
-		{"twice", []string{bearing(secret), bearing(secret)}, false},
+		{"unknown", []string{bearerHeader(newSecret())}, false},
+		{"cut short", []string{bearerHeader(secret[:len(secret)-1])}, false},
+		{"too long", []string{bearerHeader(secret + "A")}, false},
+		{"without the prefix", []string{bearerHeader(strings.TrimPrefix(secret, "lh_"))}, false},
+		{"the hash", []string{bearerHeader(hashText(hashOf(secret)))}, false},
+		{"twice", []string{bearerHeader(secret), bearerHeader(secret)}, false},
 		{"in a cookie", []string{"Cookie: token=" + secret}, false},
 		{"in another header", []string{"X-Token: " + secret}, false},
 	}
@@ -71,8 +71,8 @@ func TestChallenge(t *testing.T) {
 	mustCreate(t, path, TokenSpec{Name: "ci", Roles: []Role{RoleHolder}})
 	g, _ := newGuard(t, Options{TokenFile: path})
 	for header, want := range map[string]string{
-		"Accept: */*":        `Bearer realm="leasehold"`,
-		bearing(newSecret()): `Bearer realm="leasehold", error="invalid_token"`,
+		"Accept: */*":             `Bearer realm="leasehold"`,
+		bearerHeader(newSecret()): `Bearer realm="leasehold", error="invalid_token"`,
 	} {
 		answer, _ := send(t, g, request("GET", "/", header))
 		if got := answer.Header.Get("WWW-Authenticate"); got != want {
@@ -104,14 +104,14 @@ func TestHostWithTokens(t *testing.T) {
 	path := tokenPath(t)
 	secret := mustCreate(t, path, TokenSpec{Name: "ci", Roles: []Role{RoleHolder}})
 	g, _ := newGuard(t, Options{TokenFile: path})
-	wantCaller(t, g, request("POST", "/", "Host: leases.example", bearing(secret)), "ci")
-	wantCaller(t, g, request("GET", "/", "Origin: https://evil.example", bearing(secret)), "ci")
-	wantCaller(t, g, request("POST", "/", "Origin: http://localhost:8105", bearing(secret)), "ci")
+	wantCaller(t, g, request("POST", "/", "Host: leases.example", bearerHeader(secret)), "ci")
+	wantCaller(t, g, request("GET", "/", "Origin: https://evil.example", bearerHeader(secret)), "ci")
+	wantCaller(t, g, request("POST", "/", "Origin: http://localhost:8105", bearerHeader(secret)), "ci")
 	for _, headers := range [][]string{
 		{"Origin: https://evil.example"}, {"Origin: null"}, {"Sec-Fetch-Site: cross-site"}, {"Sec-Fetch-Site: same-site"},
 	} {
-		wantCode(t, g, request("POST", "/", append(headers, bearing(secret))...), 403, "forbidden")
-		wantCode(t, g, request("DELETE", "/", append(headers, bearing(secret))...), 403, "forbidden")
+		wantCode(t, g, request("POST", "/", append(headers, bearerHeader(secret))...), 403, "forbidden")
+		wantCode(t, g, request("DELETE", "/", append(headers, bearerHeader(secret))...), 403, "forbidden")
 	}
 }
 
@@ -125,7 +125,7 @@ func TestCallerReachesTheHandler(t *testing.T) {
 	g, _ := newGuard(t, Options{TokenFile: path})
 	var got Caller
 	g.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = From(r.Context()) })).
-		ServeHTTP(httptest.NewRecorder(), request("GET", "/", bearing(secret)))
+		ServeHTTP(httptest.NewRecorder(), request("GET", "/", bearerHeader(secret)))
 	want := Caller{Name: "ci", Roles: spec.Roles, Holders: spec.Holders, Resources: spec.Resources}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("From() differs (-want +got):\n%s", diff)
