@@ -228,7 +228,7 @@ func (p *pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// listen serves the door on pipes until the test ends, and returns a client.
+// listen serves the API on pipes until the test ends, and returns a client.
 func (d *driver) listen() (*pipes, *http.Client) {
 	d.Helper()
 	l := newPipes()

@@ -5,8 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"html/template"
-	"slices"
-	"strings"
 
 	"github.com/leasehold/leasehold"
 )
@@ -39,31 +37,6 @@ func Page[C any](title string, intro template.HTML, sections []Section[C], codes
 		panic(err) // the template does not fit the table
 	}
 	return b.Bytes()
-}
-
-// CodeStatus is a problem code with its status at one endpoint.
-type CodeStatus struct {
-	Code   leasehold.Reason
-	Status int
-}
-
-// CodesByStatus lists the endpoint's codes for the page.
-func (e *Endpoint[C]) CodesByStatus() []CodeStatus {
-	all := make([]CodeStatus, len(e.Codes))
-	for i, c := range e.Codes {
-		all[i] = CodeStatus{c, e.StatusOf(c)}
-	}
-	slices.SortStableFunc(all, func(a, b CodeStatus) int { return a.Status - b.Status })
-	return all
-}
-
-// RoleNames lists the endpoint's roles for people.
-func (e *Endpoint[C]) RoleNames() string {
-	names := make([]string, len(e.Roles))
-	for i, r := range e.Roles {
-		names[i] = string(r)
-	}
-	return strings.Join(names, " or ")
 }
 
 func indentJSON(v any) (string, error) {

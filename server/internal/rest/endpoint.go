@@ -134,6 +134,31 @@ func (e *Endpoint[C]) StatusOf(code leasehold.Reason) int {
 	return wire.Status(&leasehold.Error{Reason: code, Op: e.ID})
 }
 
+// CodeStatus is a problem code with its status at one endpoint.
+type CodeStatus struct {
+	Code   leasehold.Reason
+	Status int
+}
+
+// CodesByStatus lists the endpoint's codes for the page.
+func (e *Endpoint[C]) CodesByStatus() []CodeStatus {
+	all := make([]CodeStatus, len(e.Codes))
+	for i, c := range e.Codes {
+		all[i] = CodeStatus{c, e.StatusOf(c)}
+	}
+	slices.SortStableFunc(all, func(a, b CodeStatus) int { return a.Status - b.Status })
+	return all
+}
+
+// RoleNames lists the endpoint's roles for people.
+func (e *Endpoint[C]) RoleNames() string {
+	names := make([]string, len(e.Roles))
+	for i, r := range e.Roles {
+		names[i] = string(r)
+	}
+	return strings.Join(names, " or ")
+}
+
 // variable returns the name of the path's open part, or "".
 func (e *Endpoint[C]) variable() string {
 	_, after, _ := strings.Cut(e.Path, "{")
