@@ -59,15 +59,15 @@ func TestBatchWithAnErraticStore(t *testing.T) {
 	})
 }
 
-// deaf is a store whose client leaves while it decides.
-type deaf struct {
+// disconnecting is a store whose client leaves while it decides.
+type disconnecting struct {
 	*local.Engine
 	disconnect func()
 	acquired   atomic.Int32
 	all        int32
 }
 
-func (s *deaf) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+func (s *disconnecting) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	g, err := s.Engine.Acquire(context.WithoutCancel(ctx), r)
 	if s.acquired.Add(1) == s.all {
 		s.disconnect()
@@ -80,7 +80,7 @@ func (s *deaf) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leaseho
 // again.
 func TestUndeliveredBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &deaf{Engine: memory.New(), all: 3}
+		store := &disconnecting{Engine: memory.New(), all: 3}
 		d := newDriver(t, store, nil)
 		_, client := d.listen()
 		ctx, cancel := context.WithCancel(t.Context())

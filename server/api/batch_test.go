@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +94,16 @@ func TestBatch(t *testing.T) {
 	want[wire.Grant](all[10], http.StatusCreated)
 	if d.status("new2").Lease != nil || !d.status("new").Locked || d.status("released").Locked {
 		t.Error("the store does not hold what was answered")
+	}
+}
+
+// The operations of a batch are those that package wire names.
+func TestBatchableCalls(t *testing.T) {
+	d := newDriver(t, nil, nil)
+	field, _ := reflect.TypeFor[wire.Operation]().FieldByName("Op")
+	named := slices.Sorted(strings.SplitSeq(field.Tag.Get("enum"), ","))
+	if got := slices.Sorted(maps.Keys(d.server.batchable)); !slices.Equal(got, named) {
+		t.Errorf("the table lets a batch have %v, wire names %v", got, named)
 	}
 }
 

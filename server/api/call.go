@@ -114,7 +114,7 @@ func (c *call) finish() {
 	}
 	duration := time.Since(c.started)
 	c.s.metrics.observe(c, duration)
-	if log := c.s.o.Logger; log.Enabled(c.r.Context(), slog.LevelDebug) {
+	if c.s.o.Logger.Enabled(c.r.Context(), slog.LevelDebug) {
 		c.log(slog.LevelDebug, "request",
 			slog.Int("status", c.status), slog.String("code", string(c.code)), slog.Duration("took", duration))
 	}

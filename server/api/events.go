@@ -132,9 +132,9 @@ func (w *eventWriter) pause(d time.Duration) bool {
 // be written to again.
 func (w *eventWriter) send(notices []*leasehold.SharedNotice) error {
 	for len(notices) > 0 {
-		var rest []*leasehold.SharedNotice
+		var unwritten []*leasehold.SharedNotice
 		err := w.c.s.streamTurns.Do(w.ctx, func() (err error) {
-			rest, err = w.writeSome(notices)
+			unwritten, err = w.writeSome(notices)
 			return err
 		})
 		if w.ctx.Err() != nil {
@@ -143,7 +143,7 @@ func (w *eventWriter) send(notices []*leasehold.SharedNotice) error {
 		if err != nil {
 			return err
 		}
-		notices = rest
+		notices = unwritten
 		w.pause(flushEvery)
 	}
 	return nil

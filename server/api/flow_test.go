@@ -275,9 +275,9 @@ func TestUnsupported(t *testing.T) {
 	d.release(g.LeaseID)
 }
 
-// TestWhatIsDeliberate: a renewal keeps the last ttl, and a lease that expired
-// cannot be released: the work under it may have overlapped with another's.
-func TestWhatIsDeliberate(t *testing.T) {
+// TestRenewKeepsTTLAndExpiredIsNotReleased: a renewal keeps the last ttl, and a
+// lease that expired cannot be released: the work under it may have overlapped with another's.
+func TestRenewKeepsTTLAndExpiredIsNotReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver(t, nil, nil)
 		id := d.acquire("r", "a").LeaseID

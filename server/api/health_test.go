@@ -94,15 +94,15 @@ func TestLeasingHealthIsShared(t *testing.T) {
 	})
 }
 
-// stubborn does not release.
-type stubborn struct{ leasehold.Store }
+// unreleasing does not release.
+type unreleasing struct{ leasehold.Store }
 
-func (stubborn) Release(context.Context, leasehold.ReleaseRequest) (leasehold.Lease, error) {
+func (unreleasing) Release(context.Context, leasehold.ReleaseRequest) (leasehold.Lease, error) {
 	return leasehold.Lease{}, &leasehold.Error{Reason: leasehold.ReasonUnavailable}
 }
 
 func TestLeasingHealthWithoutRelease(t *testing.T) {
-	d := newDriver(t, stubborn{memory.New()}, nil)
+	d := newDriver(t, unreleasing{memory.New()}, nil)
 	if h := want[Health](d.send("GET", "/health/leasing", ""), http.StatusOK); h.Status != "degraded" {
 		t.Errorf("leasing = %+v, want degraded", h)
 	}

@@ -65,8 +65,8 @@ func cleanup(c *call, _ rest.None) (wire.Cleaned, error) {
 	return wire.Cleaned(cleaned), nil
 }
 
-// settings serves GET /v1/config.
-func settings(c *call, _ rest.None) (wire.Settings, error) {
+// listSettings serves GET /v1/config.
+func listSettings(c *call, _ rest.None) (wire.Settings, error) {
 	configurer, ok := c.s.store.(leasehold.Configurer)
 	if !ok {
 		return wire.Settings{}, c.unsupported()
@@ -82,8 +82,8 @@ func settings(c *call, _ rest.None) (wire.Settings, error) {
 	return answer, nil
 }
 
-// set serves PUT /v1/config/{key}.
-func set(c *call, in wire.SetRequest) (wire.Setting, error) {
+// setSetting serves PUT /v1/config/{key}.
+func setSetting(c *call, in wire.SetRequest) (wire.Setting, error) {
 	configurer, ok := c.s.store.(leasehold.Configurer)
 	if !ok {
 		return wire.Setting{}, c.unsupported()

@@ -104,21 +104,21 @@ func noUUID(t *testing.T, where, text string) {
 	}
 }
 
-// talkative is a store that breaks the rule and tells ids to everybody.
-type talkative struct{ leasehold.Store }
+// leaking is a store that breaks the rule and tells ids to everybody.
+type leaking struct{ leasehold.Store }
 
-func (s talkative) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+func (s leaking) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	current := leasehold.Lease{ID: leasehold.NewID(), Resource: r.Resource, Holder: "x"}
 	return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonHeld, Op: "acquire", Current: &current}
 }
 
-func (s talkative) Break(context.Context, leasehold.BreakRequest) (leasehold.Lease, error) {
+func (s leaking) Break(context.Context, leasehold.BreakRequest) (leasehold.Lease, error) {
 	return leasehold.Lease{ID: leasehold.NewID(), State: leasehold.StateBroken}, nil
 }
 
 func TestCarelessStore(t *testing.T) {
 	d := newDriver(t, plain{newDriver(t, nil, nil).server.store}, nil)
-	d.server.store = talkative{}
+	d.server.store = leaking{}
 	noUUID(t, "acquire", string(d.send("POST", "/v1/leases/acquire", `{"resource":"r","holder":"a"}`).body))
 	noUUID(t, "break", string(d.send("POST", "/v1/leases/break", `{"resource":"r"}`).body))
 	noUUID(t, "the log", d.log.String())

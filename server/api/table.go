@@ -17,10 +17,10 @@ type (
 )
 
 var (
-	holders   = []auth.Role{auth.RoleHolder}
-	operators = []auth.Role{auth.RoleOperator}
-	readers   = []auth.Role{auth.RoleReader}
-	either    = []auth.Role{auth.RoleReader, auth.RoleHolder}
+	holders          = []auth.Role{auth.RoleHolder}
+	operators        = []auth.Role{auth.RoleOperator}
+	readers          = []auth.Role{auth.RoleReader}
+	readersOrHolders = []auth.Role{auth.RoleReader, auth.RoleHolder}
 )
 
 // table is every call of the API. maxBody is the limit of one body in bytes.
@@ -63,7 +63,7 @@ func leaseCalls(maxBody int64) []*endpoint {
 			Summary: "The lease behind an id, in any status still known.",
 			Request: wire.GetRequest{LeaseID: exampleID}, Answer: wire.Owned{Lease: exampleLease}, Handler: rest.Body(get),
 			Codes: append([]leasehold.Reason{leasehold.ReasonNotFound}, optional...)},
-		{Method: http.MethodPost, Path: "/v1/leases/check", ID: "check", Roles: either, Status: http.StatusOK,
+		{Method: http.MethodPost, Path: "/v1/leases/check", ID: "check", Roles: readersOrHolders, Status: http.StatusOK,
 			Summary: "May somebody who holds this token still act?",
 			Request: wire.CheckRequest{Resource: "deploy:prod", Token: 42}, Answer: wire.Checked{Current: true, Status: "active", Token: 42},
 			Handler: rest.Body(check)},
@@ -81,10 +81,10 @@ func readCalls() []*endpoint {
 		{Method: http.MethodGet, Path: "/v1/leases", ID: "list", Roles: readers, Status: http.StatusOK,
 			Summary: "Active and breaking leases, or those of the statuses asked for, by resource.",
 			Answer:  wire.Leases{Leases: []wire.Lease{exampleSeen}}, Handler: rest.Query(list), Codes: optional},
-		{Method: http.MethodGet, Path: "/v1/resource", ID: "resource", Roles: either, Status: http.StatusOK,
+		{Method: http.MethodGet, Path: "/v1/resource", ID: "resource", Roles: readersOrHolders, Status: http.StatusOK,
 			Summary: "One resource: its lease and its queue. The form for names with odd characters.",
 			Answer:  exampleResource, Handler: rest.Query(statusByQuery)},
-		{Method: http.MethodGet, Path: "/v1/leases/{resource}", ID: "status", Roles: either, Status: http.StatusOK,
+		{Method: http.MethodGet, Path: "/v1/leases/{resource}", ID: "status", Roles: readersOrHolders, Status: http.StatusOK,
 			Summary: "One resource, by path. The name may hold slashes, escaped or not; it arrives as it is sent.",
 			Answer:  exampleResource, Handler: rest.Query(statusByPath)},
 		{Method: http.MethodGet, Path: "/v1/history", ID: "history", Roles: readers, Status: http.StatusOK,
@@ -95,7 +95,7 @@ func readCalls() []*endpoint {
 			Codes:   optional, Long: true, Handler: rest.Raw("text/event-stream", events)},
 		{Method: http.MethodGet, Path: "/v1/config", ID: "settings", Roles: readers, Status: http.StatusOK,
 			Summary: "The run-time settings.",
-			Answer:  wire.Settings{Settings: []wire.Setting{exampleSetting}}, Handler: rest.Query(settings), Codes: optional},
+			Answer:  wire.Settings{Settings: []wire.Setting{exampleSetting}}, Handler: rest.Query(listSettings), Codes: optional},
 	}
 }
 
@@ -115,7 +115,7 @@ func operatorCalls() []*endpoint {
 			Request: rest.None{}, Answer: wire.Cleaned{Expired: 1}, Handler: rest.Body(cleanup), Codes: optional},
 		{Method: http.MethodPut, Path: "/v1/config/{key}", ID: "set", Roles: operators, Status: http.StatusOK,
 			Summary: "Change a run-time setting: effective at once, kept across restarts.",
-			Request: wire.SetRequest{Value: 300}, Answer: exampleSetting, Handler: rest.Body(set), Codes: optional},
+			Request: wire.SetRequest{Value: 300}, Answer: exampleSetting, Handler: rest.Body(setSetting), Codes: optional},
 		{Method: http.MethodGet, Path: "/v1/backup", ID: "backup", Roles: operators, Status: http.StatusOK,
 			Summary: "A consistent copy of the running store.",
 			Codes:   optional, Long: true, Handler: rest.Raw("application/octet-stream", backup)},
