@@ -59,14 +59,17 @@ var (
 	byID     = []leasehold.Reason{leasehold.ReasonNotFound, leasehold.ReasonExpired, leasehold.ReasonReleased, leasehold.ReasonBroken, leasehold.ReasonTokenMismatch, leasehold.ReasonHolderMismatch, leasehold.ReasonBreaking}
 )
 
-// withCommonCodes returns all codes of a call: its own and those of every call.
+// withCommonCodes returns all codes of a call, its own and those of every call, by
+// status.
 func withCommonCodes(e *endpoint) []leasehold.Reason {
-	if len(e.Roles) == 0 {
-		return append(slices.Clip(e.Codes), leasehold.ReasonInvalid) // for unknown parameters
+	common := []leasehold.Reason{leasehold.ReasonInvalid} // for unknown parameters
+	if len(e.Roles) > 0 {
+		common = always
 	}
-	all := slices.Concat(e.Codes, always)
+	all := slices.Concat(e.Codes, common)
 	if e.BodyType != nil {
 		all = append(all, withBody...)
 	}
+	slices.SortStableFunc(all, func(a, b leasehold.Reason) int { return e.StatusOf(a) - e.StatusOf(b) })
 	return all
 }

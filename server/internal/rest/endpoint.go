@@ -36,7 +36,7 @@ type Endpoint[C any] struct {
 	Roles   []auth.Role        // any of them will do; none: open to everybody
 	Status  int                // of success
 	Also    map[int]string     // other statuses whose answer has the same type, and when
-	Codes   []leasehold.Reason // of the problems it may answer with
+	Codes   []leasehold.Reason // of the problems it may answer with, in the page's order
 	Long    bool               // the answer has no end, or a far one
 	MaxBody int64              // bytes; zero: the API's limit
 	Batch   bool               // may be an operation of a batch
@@ -132,22 +132,6 @@ func (e *Endpoint[C]) Label() string { return e.Method + " " + e.Path }
 // StatusOf returns the HTTP status of a code in answers of this endpoint.
 func (e *Endpoint[C]) StatusOf(code leasehold.Reason) int {
 	return wire.Status(&leasehold.Error{Reason: code, Op: e.ID})
-}
-
-// CodeStatus is a problem code with its status at one endpoint.
-type CodeStatus struct {
-	Code   leasehold.Reason
-	Status int
-}
-
-// CodesByStatus lists the endpoint's codes for the page.
-func (e *Endpoint[C]) CodesByStatus() []CodeStatus {
-	all := make([]CodeStatus, len(e.Codes))
-	for i, c := range e.Codes {
-		all[i] = CodeStatus{c, e.StatusOf(c)}
-	}
-	slices.SortStableFunc(all, func(a, b CodeStatus) int { return a.Status - b.Status })
-	return all
 }
 
 // RoleNames lists the endpoint's roles for people.

@@ -24,7 +24,7 @@ func library() []Section[string] {
 	return []Section[string]{
 		{Title: "Writing", Endpoints: []*Endpoint[string]{
 			{Method: "POST", Path: "/items", ID: "add", Summary: "Add an item.", Roles: []auth.Role{auth.RoleHolder, auth.RoleOperator}, Status: http.StatusCreated,
-				Also: map[int]string{200: "it was there"}, Codes: []leasehold.Reason{leasehold.ReasonHeld, leasehold.ReasonInvalid},
+				Also: map[int]string{200: "it was there"}, Codes: []leasehold.Reason{leasehold.ReasonInvalid, leasehold.ReasonHeld},
 				Request: item{Name: "a"}, Answer: answer{ID: "1"},
 				Handler: Body(func(c string, in item) (answer, error) { return answer{ID: c + in.Name}, nil })},
 		}},
