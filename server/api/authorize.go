@@ -30,8 +30,8 @@ func authorizeID(c *call, id leasehold.ID, holder, resource string) error {
 			return withOp(c, err)
 		}
 	}
-	// Without a Finder, the store compares what was sent with the lease, so it can
-	// be believed; what was not sent cannot.
+	// Without a Finder the store itself compares what was sent with the lease;
+	// what was not sent proves nothing.
 	if holder == "" || resource == "" || !c.caller.MayAct(holder, resource) {
 		return c.forbidden("")
 	}

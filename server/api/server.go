@@ -106,7 +106,7 @@ type Server struct {
 
 	waiters, streams, scans *callerLimit
 
-	streamTurns *turns.Turns // who writes to its stream
+	streamTurns *turns.Turns // shares the processors among streams
 	parallel    atomic.Int64 // operations of batches that have a goroutine
 
 	// draining ends when Drain is called.

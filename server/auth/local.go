@@ -70,8 +70,8 @@ func sameOrigin(r *http.Request, origin, name, port string) bool {
 	return ok && u.Scheme == scheme && originName == name && orStandard(originPort) == orStandard(port)
 }
 
-// fromOtherSite believes the browser, which marks what a page of another origin
-// causes. A reader may follow a link from there.
+// fromOtherSite reports whether the browser says that a page of another origin
+// caused the request. A reader may follow a link from there.
 func fromOtherSite(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "same-origin" && site != "none" && !followsLink(r) {
@@ -95,7 +95,7 @@ func isRead(r *http.Request) bool {
 
 func isJSON(r *http.Request) bool { return mediaType(r) == "application/json" }
 
-// mediaType of the body; empty if it cannot be told.
+// mediaType is the body's; empty if it is not clear.
 func mediaType(r *http.Request) string {
 	types := r.Header.Values("Content-Type")
 	if len(types) != 1 {

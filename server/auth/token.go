@@ -128,8 +128,8 @@ func checkExpiry(t Token) error {
 	return nil
 }
 
-// checkNarrowing catches a mistake that would be dangerous to let pass: someone
-// believes to have narrowed an operator, or that an empty list means nobody.
+// checkNarrowing refuses two dangerous mistakes: to believe that an operator was
+// narrowed, or that an empty list means nobody.
 func checkNarrowing(t Token) error {
 	for field, patterns := range map[string][]string{"holders": t.Holders, "resources": t.Resources} {
 		if patterns != nil && len(patterns) == 0 {

@@ -162,8 +162,8 @@ func readPrivate(path string, groupMayRead bool) ([]byte, error) {
 }
 
 // replace puts data at path, durably: after a crash there is the old file or
-// the new one. Mode and owner stay as they were, or an administrator's edit
-// would take the file away from the server's user.
+// the new one. Mode and owner stay as they were: after an administrator's edit the
+// server's user must still be able to read the file.
 func replace(path string, data []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
