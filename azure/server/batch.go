@@ -156,7 +156,7 @@ func (s *Server) runAll(parts []*part) {
 // spend counts a part against the caller's rate and refuses it if that is used
 // up.
 func (s *Server) spend(c *call) bool {
-	wait, ok := auth.Spend(c.r.Context())
+	wait, ok := auth.AllowOperation(c.r.Context())
 	if !ok {
 		defer s.finish(c)
 		s.setHeaders(c)
