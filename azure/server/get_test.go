@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
-	"github.com/leasehold/leasehold/azure/catalog"
 	"pgregory.net/rapid"
+
+	"github.com/leasehold/leasehold/azure/catalog"
 )
 
 // TestOverrides: a grant may prescribe the headers that a blob is served with.

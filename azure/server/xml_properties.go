@@ -1,9 +1,7 @@
 package server
 
 import (
-	"encoding/json"
 	"encoding/xml"
-	"net/http"
 
 	"github.com/leasehold/leasehold/azure/azerr"
 )
@@ -54,49 +52,6 @@ func unset() properties {
 		Logging: &logging{Version: "1.0"}, HourMetrics: none(), MinuteMetrics: none(),
 		CORS: &corsRules{}, Retention: &retention{}, Website: &website{},
 	}
-}
-
-// properties returns those of the account.
-func (s *Server) properties(c *call) (properties, error) {
-	p := unset()
-	stored, err := s.catalog.ServiceProperties(c.r.Context(), c.ref.Account)
-	if err == nil && len(stored) > 0 {
-		err = json.Unmarshal(stored, &p)
-	}
-	return p, err
-}
-
-func (s *Server) serviceProperties(c *call) error {
-	p, err := s.properties(c)
-	if err != nil {
-		return err
-	}
-	return c.answerXML(http.StatusOK, p)
-}
-
-func (s *Server) setServiceProperties(c *call) error {
-	var sent properties
-	if err := c.readXML(&sent); err != nil {
-		return err
-	}
-	if err := sent.check(); err != nil {
-		return err
-	}
-	s.settings.Lock() // two that change different things must both win
-	defer s.settings.Unlock()
-	p, err := s.properties(c)
-	if err != nil {
-		return err
-	}
-	p.take(sent)
-	data, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	if err := s.catalog.SetServiceProperties(c.r.Context(), c.ref.Account, data); err != nil {
-		return err
-	}
-	return c.answer(http.StatusAccepted)
 }
 
 // take changes what was sent and keeps the rest.

@@ -1,10 +1,8 @@
 package server
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/leasehold/leasehold/azure/azerr"
@@ -67,15 +65,6 @@ func (c *call) tagsHeader() (map[string]string, error) {
 	return tags, nil
 }
 
-type tagXML struct{ Key, Value string }
-
-type tagsXML struct {
-	XMLName struct{} `xml:"Tags"`
-	Set     struct {
-		Tags []tagXML `xml:"Tag"`
-	} `xml:"TagSet"`
-}
-
 func (s *Server) blobTags(c *call) error {
 	access, err := c.tagAccess()
 	if err != nil {
@@ -129,11 +118,32 @@ func (s *Server) setBlobTags(c *call) error {
 	return c.answer(http.StatusNoContent)
 }
 
-// tagsOf are tags as a document, sorted by key.
-func tagsOf(tags map[string]string) tagsXML {
-	var x tagsXML
-	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		x.Set.Tags = append(x.Set.Tags, tagXML{key, tags[key]})
+// findBlobs finds blobs by their tags, in the account or in one container.
+func (s *Server) findBlobs(c *call) error {
+	where := c.query.Get("where")
+	if strings.TrimSpace(where) == "" {
+		return azerr.New(azerr.MissingRequiredQueryParameter).With("The query parameter where is missing.")
 	}
-	return x
+	max, err := pageSize(c.query.Get("maxresults"))
+	if err != nil {
+		return err
+	}
+	page, err := s.catalog.FindByTags(c.r.Context(), c.ref, where, c.query.Get("marker"), max)
+	if err != nil {
+		return err
+	}
+	x := newXML("EnumerationResults", "ServiceEndpoint", s.endpoint(c))
+	x.element("Where", where)
+	x.open("Blobs")
+	for _, i := range page.Blobs {
+		x.open("Blob")
+		x.name("Name", i.Blob)
+		x.element("ContainerName", i.Container)
+		x.tags(i.Tags)
+		x.close("Blob")
+	}
+	x.close("Blobs")
+	x.element("NextMarker", page.Next)
+	x.close("EnumerationResults")
+	return c.answerDocument(http.StatusOK, x.bytes())
 }

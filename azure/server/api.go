@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/catalog"
 	"github.com/leasehold/leasehold/azure/sign"
 )
@@ -66,25 +65,4 @@ func (d *dialect) complete(c *call) {
 		first(h, "X-Ms-Blob-Type") == "" && first(h, "X-Ms-Copy-Source") == "" {
 		h.Set("X-Ms-Blob-Type", catalog.Block.String())
 	}
-}
-
-// localZureLeaseCode names a refusal by a lease as LocalZure does: LeaseNotFound
-// if there is no lease that could be meant, LeaseIdMismatch if there is another.
-func localZureLeaseCode(e *catalog.LeaseError) string {
-	switch e.Action {
-	case catalog.Acquire:
-		return azureLeaseCode(e)
-	case catalog.Read, catalog.Write:
-		if guardCode(e) == azerr.LeaseIdMissing {
-			return azerr.LeaseIdMissing
-		}
-		return azerr.LeaseIdMismatch
-	}
-	switch {
-	case !e.State.Locked():
-		return azerr.LeaseNotFound
-	case e.SameID: // it is being broken
-		return azureLeaseCode(e)
-	}
-	return azerr.LeaseIdMismatch
 }

@@ -6,31 +6,9 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/catalog"
-	"github.com/leasehold/leasehold/azure/sign"
 )
-
-// leaseOperations are those on leases of blobs and of containers, which are
-// alike. Breaking a lease is allowed to whoever may delete what it protects.
-var leaseOperations = func() []operation {
-	var all []operation
-	for _, action := range []catalog.Action{catalog.Acquire, catalog.Renew, catalog.Change, catalog.Release, catalog.Break} {
-		o := operation{
-			Method: "PUT", Comp: "lease", Header: "x-ms-lease-action", Value: string(action),
-			Write: true, Need: sign.Need{Permissions: "w"}, Handle: (*Server).lease,
-		}
-		blob, container := o, o
-		blob.Level, blob.Name = atBlob, "Lease Blob: "+o.Value
-		container.Level, container.Restype, container.Name = atContainer, "container", "Lease Container: "+o.Value
-		container.Need.AccountOnly = true
-		if action == catalog.Break {
-			blob.Need = sign.Need{Permissions: "wd"}
-			container.Need = sign.Need{Permissions: "wd"}
-		}
-		all = append(all, blob, container)
-	}
-	return all
-}()
 
 // lease carries out one of the five lease operations.
 func (s *Server) lease(c *call) error {
@@ -127,4 +105,69 @@ func (c *call) breakPeriod() (*time.Duration, error) {
 	}
 	period := time.Duration(seconds) * time.Second
 	return &period, nil
+}
+
+// azureLeaseCode names a refusal by a lease as Azure does.
+func azureLeaseCode(e *catalog.LeaseError) string {
+	switch e.Action {
+	case catalog.Acquire:
+		if e.Reason == leasehold.ReasonBreaking && e.SameID {
+			return azerr.LeaseIsBreakingAndCannotBeAcquired
+		}
+		return azerr.LeaseAlreadyPresent
+	case catalog.Renew:
+		if e.SameID && (e.Reason == leasehold.ReasonBreaking || e.Reason == leasehold.ReasonBroken) {
+			return azerr.LeaseIsBrokenAndCannotBeRenewed
+		}
+		return azerr.LeaseIdMismatchWithLeaseOperation
+	case catalog.Change:
+		switch {
+		case !e.State.Locked():
+			return azerr.LeaseNotPresentWithLeaseOperation
+		case e.Reason == leasehold.ReasonBreaking:
+			return azerr.LeaseIsBreakingAndCannotBeChanged
+		}
+		return azerr.LeaseIdMismatchWithLeaseOperation
+	case catalog.Release:
+		return azerr.LeaseIdMismatchWithLeaseOperation
+	case catalog.Break:
+		return azerr.LeaseNotPresentWithLeaseOperation
+	}
+	return guardCode(e)
+}
+
+// guardCode names the refusal of a read or a write by a lease.
+func guardCode(e *catalog.LeaseError) string {
+	switch {
+	case e.Reason == leasehold.ReasonMissing:
+		return azerr.LeaseIdMissing
+	case e.Reason == leasehold.ReasonNotPresent && e.Container:
+		return azerr.LeaseNotPresentWithContainerOperation
+	case e.Reason == leasehold.ReasonNotPresent:
+		return azerr.LeaseNotPresentWithBlobOperation
+	case e.Container:
+		return azerr.LeaseIdMismatchWithContainerOperation
+	}
+	return azerr.LeaseIdMismatchWithBlobOperation
+}
+
+// localZureLeaseCode names a refusal by a lease as LocalZure does: LeaseNotFound
+// if there is no lease that could be meant, LeaseIdMismatch if there is another.
+func localZureLeaseCode(e *catalog.LeaseError) string {
+	switch e.Action {
+	case catalog.Acquire:
+		return azureLeaseCode(e)
+	case catalog.Read, catalog.Write:
+		if guardCode(e) == azerr.LeaseIdMissing {
+			return azerr.LeaseIdMissing
+		}
+		return azerr.LeaseIdMismatch
+	}
+	switch {
+	case !e.State.Locked():
+		return azerr.LeaseNotFound
+	case e.SameID: // it is being broken
+		return azureLeaseCode(e)
+	}
+	return azerr.LeaseIdMismatch
 }

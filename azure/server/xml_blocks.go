@@ -2,6 +2,8 @@ package server
 
 import (
 	"encoding/xml"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/leasehold/leasehold/azure/azerr"
@@ -106,6 +108,46 @@ func blocksOf(list []catalog.BlockInfo) *blocksXML {
 	x := new(blocksXML)
 	for _, b := range list {
 		x.Blocks = append(x.Blocks, blockXML{b.ID, b.Size})
+	}
+	return x
+}
+
+// pageXML is a range. End is its last byte.
+type pageXML struct{ Start, End int64 }
+
+type pagesXML struct {
+	XMLName struct{}  `xml:"PageList"`
+	Pages   []pageXML `xml:"PageRange"`
+	Cleared []pageXML `xml:"ClearRange"`
+}
+
+func pagesOf(ranges []catalog.PageRange) pagesXML {
+	var x pagesXML
+	for _, r := range ranges {
+		page := pageXML{r.Start, r.End - 1}
+		if r.Clear {
+			x.Cleared = append(x.Cleared, page)
+		} else {
+			x.Pages = append(x.Pages, page)
+		}
+	}
+	return x
+}
+
+type tagXML struct{ Key, Value string }
+
+type tagsXML struct {
+	XMLName struct{} `xml:"Tags"`
+	Set     struct {
+		Tags []tagXML `xml:"Tag"`
+	} `xml:"TagSet"`
+}
+
+// tagsOf are tags as a document, sorted by key.
+func tagsOf(tags map[string]string) tagsXML {
+	var x tagsXML
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		x.Set.Tags = append(x.Set.Tags, tagXML{key, tags[key]})
 	}
 	return x
 }

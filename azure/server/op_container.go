@@ -4,42 +4,7 @@ import (
 	"net/http"
 
 	"github.com/leasehold/leasehold/azure/catalog"
-	"github.com/leasehold/leasehold/azure/sign"
 )
-
-// byKeyOnly is the need of what no shared access signature allows.
-var byKeyOnly = sign.Need{}
-
-// ofAccount is the need of what a shared access signature of the whole account
-// allows, and none of a container does.
-func ofAccount(permissions string) sign.Need {
-	return sign.Need{Permissions: permissions, AccountOnly: true}
-}
-
-var containerOperations = []operation{
-	{Name: "Create Container", Level: atContainer, Method: "PUT", Restype: "container", Write: true,
-		Need: ofAccount("cw"), Handle: (*Server).createContainer},
-	{Name: "Get Container Properties", Level: atContainer, Method: "GET HEAD", Restype: "container",
-		Need: ofAccount("r"), Public: publicContainer, Handle: (*Server).containerProperties},
-	{Name: "Delete Container", Level: atContainer, Method: "DELETE", Restype: "container", Write: true,
-		Need: ofAccount("d"), Handle: (*Server).deleteContainer},
-	{Name: "Get Container Metadata", Level: atContainer, Method: "GET HEAD", Restype: "container", Comp: "metadata",
-		Need: ofAccount("r"), Public: publicContainer, Handle: (*Server).containerMetadata},
-	{Name: "Set Container Metadata", Level: atContainer, Method: "PUT", Restype: "container", Comp: "metadata", Write: true,
-		Need: ofAccount("w"), Handle: (*Server).setContainerMetadata},
-	{Name: "Get Container ACL", Level: atContainer, Method: "GET HEAD", Restype: "container", Comp: "acl",
-		Need: byKeyOnly, Handle: (*Server).containerACL},
-	{Name: "Set Container ACL", Level: atContainer, Method: "PUT", Restype: "container", Comp: "acl", Write: true,
-		Need: byKeyOnly, Handle: (*Server).setContainerACL},
-	{Name: "List Blobs", Level: atContainer, Method: "GET", Restype: "container", Comp: "list",
-		Need: sign.Need{Permissions: "l"}, Public: publicContainer, Handle: (*Server).listBlobs},
-	{Name: "Find Blobs by Tags in Container", Level: atContainer, Method: "GET", Restype: "container", Comp: "blobs",
-		Need: sign.Need{Permissions: "f"}, Handle: (*Server).findBlobs},
-	{Name: "Blob Batch of Container", Level: atContainer, Method: "POST", Restype: "container", Comp: "batch", Write: true,
-		Need: sign.Need{Permissions: "wd"}, Handle: (*Server).batch},
-	{Name: "Get Account Information", Level: atContainer, Method: "GET HEAD", Restype: "account", Comp: "properties",
-		Need: anyPermission, Handle: (*Server).accountInfo},
-}
 
 func (s *Server) createContainer(c *call) error {
 	metadata, err := c.metadata()
@@ -126,6 +91,49 @@ func (s *Server) setContainerMetadata(c *call) error {
 		return err
 	}
 	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, access, func(d *catalog.ContainerDetails) { d.Metadata = metadata })
+	if err != nil {
+		return err
+	}
+	setVersion(c.header(), changed.Ticks)
+	return c.answer(http.StatusOK)
+}
+
+func (s *Server) containerACL(c *call) error {
+	found, err := s.readContainer(c)
+	if err != nil {
+		return err
+	}
+	setVersion(c.header(), found.Ticks)
+	setSome(c.header(), "X-Ms-Blob-Public-Access", found.Public)
+	var list identifiers
+	for _, p := range found.Policies {
+		i := identifier{ID: p.ID}
+		i.Policy.Start, i.Policy.Expiry, i.Policy.Permissions = p.Start, p.Expiry, p.Permissions
+		list.List = append(list.List, i)
+	}
+	return c.answerXML(http.StatusOK, list)
+}
+
+func (s *Server) setContainerACL(c *call) error {
+	public, err := c.publicAccess()
+	if err != nil {
+		return err
+	}
+	access, err := c.access()
+	if err != nil {
+		return err
+	}
+	body, err := c.readAll(maxXML)
+	if err != nil {
+		return err
+	}
+	policies, err := parsePolicies(body)
+	if err != nil {
+		return err
+	}
+	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, access, func(d *catalog.ContainerDetails) {
+		d.Public, d.Policies = public, policies
+	})
 	if err != nil {
 		return err
 	}

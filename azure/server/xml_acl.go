@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -29,49 +28,6 @@ type identifier struct {
 		Expiry      string `xml:"Expiry,omitempty"`
 		Permissions string `xml:"Permission,omitempty"`
 	} `xml:"AccessPolicy"`
-}
-
-func (s *Server) containerACL(c *call) error {
-	found, err := s.readContainer(c)
-	if err != nil {
-		return err
-	}
-	setVersion(c.header(), found.Ticks)
-	setSome(c.header(), "X-Ms-Blob-Public-Access", found.Public)
-	var list identifiers
-	for _, p := range found.Policies {
-		i := identifier{ID: p.ID}
-		i.Policy.Start, i.Policy.Expiry, i.Policy.Permissions = p.Start, p.Expiry, p.Permissions
-		list.List = append(list.List, i)
-	}
-	return c.answerXML(http.StatusOK, list)
-}
-
-func (s *Server) setContainerACL(c *call) error {
-	public, err := c.publicAccess()
-	if err != nil {
-		return err
-	}
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
-	body, err := c.readAll(maxXML)
-	if err != nil {
-		return err
-	}
-	policies, err := parsePolicies(body)
-	if err != nil {
-		return err
-	}
-	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, access, func(d *catalog.ContainerDetails) {
-		d.Public, d.Policies = public, policies
-	})
-	if err != nil {
-		return err
-	}
-	setVersion(c.header(), changed.Ticks)
-	return c.answer(http.StatusOK)
 }
 
 // parsePolicies reads the policies from a body; an empty one has none.

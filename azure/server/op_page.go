@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/http"
 	"strconv"
 
 	"github.com/leasehold/leasehold/azure/catalog"
@@ -47,4 +48,31 @@ func (s *Server) writePages(c *call, receive func(span, catalog.Access) (deliver
 	setSome(c.header(), d.name, d.sum)
 	c.header().Set("X-Ms-Blob-Sequence-Number", strconv.FormatInt(changed.Sequence, 10))
 	return c.written(changed)
+}
+
+// listPages tells which ranges of a page blob were written, or which differ
+// from an earlier snapshot.
+func (s *Server) listPages(c *call) error {
+	access, err := c.access()
+	if err != nil {
+		return err
+	}
+	since, err := snapshotIn(c.query, "prevsnapshot")
+	if err != nil {
+		return err
+	}
+	if c.query.Get("marker") != "" {
+		return badQuery("marker", "all ranges are in the first answer, which has none")
+	}
+	first, last, found := c.byteRange()
+	if !found || last == openEnd {
+		last = catalog.MaxPageBlob
+	}
+	item, ranges, err := s.catalog.Pages(c.r.Context(), c.ref, first, last+1, since, access)
+	if err != nil {
+		return err
+	}
+	setVersion(c.header(), item.Ticks)
+	c.header().Set("X-Ms-Blob-Content-Length", strconv.FormatInt(item.Size, 10))
+	return c.answerXML(http.StatusOK, pagesOf(ranges))
 }
