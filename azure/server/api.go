@@ -8,60 +8,60 @@ import (
 	"github.com/leasehold/leasehold/azure/sign"
 )
 
-// dialect is what one face of the door does differently from the other.
-type dialect struct {
+// api is what differs between the two APIs.
+type api struct {
 	// prefix of all paths. Beside one, Host names no account.
 	prefix string
 
-	// open: the port has let the caller in already; nobody signs.
-	open bool
+	// authenticated: the main port has authenticated the caller; nobody signs.
+	authenticated bool
 
 	// leaseCode names a refusal by a lease.
 	leaseCode func(*catalog.LeaseError) string
 
-	// finalEnds: a lease that has ended is gone. Azure lets its id renew it,
-	// release it and break it still.
+	// finalEnds: a lease that has ended is gone. Azure still lets its id renew,
+	// release and break it.
 	finalEnds bool
 
-	// orphans: deleting a blob without a word about its snapshots leaves them
-	// alone. Azure refuses it.
-	orphans bool
+	// keepSnapshots: Delete Blob without x-ms-delete-snapshots keeps the
+	// snapshots. Azure refuses it.
+	keepSnapshots bool
 
 	// baseFirst: lists have a blob before its snapshots, not after them.
 	baseFirst bool
 
-	// anyAccount: whatever can be the name of an account is one. Azure's face
-	// has those alone that can sign.
+	// anyAccount: every valid name is an account. Azure's API has only accounts
+	// that can sign.
 	anyAccount bool
 
-	// short: a lease of a lone name is a container's, also without restype, and
-	// Put Blob without x-ms-blob-type makes a block blob.
-	short bool
+	// shortForms: a lease of a lone name is a container's, also without restype,
+	// and Put Blob without x-ms-blob-type makes a block blob.
+	shortForms bool
 }
 
-// azure is Azure's face.
-var azure = &dialect{leaseCode: azureLeaseCode}
+var azureAPI = &api{leaseCode: azureLeaseCode}
 
-// localZure is the face on the main port.
-var localZure = &dialect{
-	prefix: dialectPrefix, open: true, leaseCode: localZureLeaseCode,
-	finalEnds: true, orphans: true, baseFirst: true, anyAccount: true, short: true,
+// plainAPI is the one on the main port. It answers as the emulator LocalZure
+// does.
+var plainAPI = &api{
+	prefix: "/blob", authenticated: true, leaseCode: plainLeaseCode,
+	finalEnds: true, keepSnapshots: true, baseFirst: true, anyAccount: true, shortForms: true,
 }
 
-// restype returns what kind of resource the query says that the path behind the
-// account names; empty: a blob.
-func (d *dialect) restype(query sign.Query, path string) string {
-	said := query.Get("restype")
-	if said == "" && d.short && strings.EqualFold(query.Get("comp"), "lease") && !strings.Contains(path, "/") {
+// restype returns the restype of the query, or what a short form implies; empty:
+// the path behind the account names a blob.
+func (a *api) restype(query sign.Query, path string) string {
+	sent := query.Get("restype")
+	if sent == "" && a.shortForms && strings.EqualFold(query.Get("comp"), "lease") && !strings.Contains(path, "/") {
 		return "container"
 	}
-	return said
+	return sent
 }
 
-// complete adds to a located request what a short form leaves out.
-func (d *dialect) complete(c *call) {
+// complete adds the header that a short form omits.
+func (a *api) complete(c *call) {
 	h := c.r.Header
-	if d.short && c.level == atBlob && c.r.Method == http.MethodPut && c.restype == "" && c.query.Get("comp") == "" &&
+	if a.shortForms && c.level == atBlob && c.r.Method == http.MethodPut && c.restype == "" && c.query.Get("comp") == "" &&
 		first(h, "X-Ms-Blob-Type") == "" && first(h, "X-Ms-Copy-Source") == "" {
 		h.Set("X-Ms-Blob-Type", catalog.Block.String())
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"net/http"
 	"time"
 
@@ -11,12 +10,12 @@ import (
 	"github.com/leasehold/leasehold/server/auth"
 )
 
-// authorise decides whether the caller may do what it asks for: by the main
-// port's word, by the account's key, by a shared access signature, or because
-// the container is open to everybody.
-func (s *Server) authorise(c *call) error {
-	if c.dialect.open {
-		return c.allowCaller()
+// authorize decides whether the caller may call the operation: by its role on the
+// main port, by the account's key, by a shared access signature, or because the
+// container is public.
+func (s *Server) authorize(c *call) error {
+	if c.api.authenticated {
+		return c.authorizeCaller()
 	}
 	account, _ := s.accounts.Lookup(c.ref.Account)
 	if first(c.r.Header, "Authorization") != "" {
@@ -27,33 +26,33 @@ func (s *Server) authorise(c *call) error {
 	case err != nil:
 		return err
 	case has:
-		return s.allowSAS(c, account, sas)
-	case c.outer != nil && c.outer.sas != nil:
-		return s.allowSAS(c, account, c.outer.sas)
+		return s.authorizeSAS(c, account, sas)
+	case c.batch != nil && c.batch.sas != nil:
+		return s.authorizeSAS(c, account, c.batch.sas)
 	}
-	return s.allowAnybody(c)
+	return s.authorizeAnonymous(c)
 }
 
-// allowCaller asks what the main port knows about the caller.
-func (c *call) allowCaller() error {
-	who := auth.From(c.r.Context())
+// authorizeCaller goes by the roles that the main port knows.
+func (c *call) authorizeCaller() error {
+	caller := auth.From(c.r.Context())
 	switch {
-	case who.Name == "":
+	case caller.Name == "":
 		return unauthenticated()
-	case c.op.Operate && !who.Has(auth.RoleOperator):
+	case c.op.Operate && !caller.Has(auth.RoleOperator):
 		return azerr.New(azerr.AuthorizationFailure).With("This takes a token with the role operator.")
 	case c.op.Operate:
 		return nil
-	case c.op.Write && !who.MayAct(c.ref.Holder(), c.ref.Resource()):
+	case c.op.Write && !caller.MayAct(c.ref.Holder(), c.ref.Resource()):
 		return azerr.New(azerr.AuthorizationFailure).With("Writing takes a token with the role holder, for this holder and resource.")
-	case !c.op.Write && !who.Has(auth.RoleReader):
+	case !c.op.Write && !caller.Has(auth.RoleReader):
 		return azerr.New(azerr.AuthorizationFailure).With("Reading takes a token with the role reader.")
 	}
 	return nil
 }
 
-// allowSAS looks at a shared access signature.
-func (s *Server) allowSAS(c *call, account sign.Account, sas *sign.SAS) error {
+// authorizeSAS verifies a shared access signature and keeps it for call.may.
+func (s *Server) authorizeSAS(c *call, account sign.Account, sas *sign.SAS) error {
 	policy, err := s.policy(c, sas.Identifier())
 	if err != nil {
 		return err
@@ -72,7 +71,7 @@ func (s *Server) policy(c *call, id string) (*sign.Policy, error) {
 	if id == "" || c.ref.Container == "" {
 		return nil, nil
 	}
-	container, err := s.container(c)
+	container, err := s.findContainer(c)
 	if container == nil {
 		return nil, err
 	}
@@ -84,8 +83,8 @@ func (s *Server) policy(c *call, id string) (*sign.Policy, error) {
 	return nil, nil
 }
 
-// storedPolicy reads a policy. Its times were checked when it was set: one that
-// has others now is none, and grants nothing.
+// storedPolicy reads a policy. Its times were validated when it was set: one that
+// has others now grants nothing.
 func storedPolicy(p catalog.Policy) *sign.Policy {
 	start, err := sign.ParseTime(p.Start)
 	expiry, err2 := sign.ParseTime(p.Expiry)
@@ -95,42 +94,52 @@ func storedPolicy(p catalog.Policy) *sign.Policy {
 	return &sign.Policy{Start: start, Expiry: expiry, Permissions: p.Permissions}
 }
 
-// allowAnybody lets those without credentials read what is public. They do not
-// learn whether anything else is there.
-func (s *Server) allowAnybody(c *call) error {
+// authorizeAnonymous lets callers without credentials read what is public. They
+// do not learn whether anything else is there.
+func (s *Server) authorizeAnonymous(c *call) error {
 	if c.op.Public == "" {
 		return unauthenticated()
 	}
-	container, err := s.container(c)
+	container, err := s.findContainer(c)
 	switch {
 	case err != nil:
 		return err
-	case container == nil || !c.op.Public.by(container.Public):
+	case container == nil || !c.op.Public.within(container.Public):
 		return azerr.New(azerr.ResourceNotFound)
 	}
 	c.anonymous = true
 	return nil
 }
 
-// by reports whether a container that is open this far is open far enough.
-func (p publicAccess) by(open string) bool {
+// within reports whether a container that is open this far is open far enough.
+func (p publicAccess) within(open string) bool {
 	return open == string(publicContainer) || open == string(p)
 }
 
-// container returns the container that the request is about, nil if there is
-// none.
-func (s *Server) container(c *call) (*catalog.Container, error) {
+// findContainer returns the container of the request, nil if there is none.
+func (s *Server) findContainer(c *call) (*catalog.Container, error) {
 	ref := catalog.Ref{Account: c.ref.Account, Container: c.ref.Container}
 	found, err := s.catalog.Container(c.r.Context(), ref, catalog.Access{})
-	var f *azerr.Error
-	if errors.As(err, &f) && f.Code == azerr.ContainerNotFound {
+	if azerr.HasCode(err, azerr.ContainerNotFound) {
 		return nil, nil
 	}
 	return found, err
 }
 
+// authorizeTags refuses callers who may not read and set tags, whatever they use
+// them for: readers of a blob must not find its tags by guessing in a condition.
+func (c *call) authorizeTags(use string) error {
+	switch {
+	case c.may("t"):
+		return nil
+	case c.anonymous:
+		return unauthenticated()
+	}
+	return azerr.New(azerr.AuthorizationPermissionMismatch).With("%s takes the permission t.", use)
+}
+
 func unauthenticated() error {
-	f := azerr.New(azerr.NoAuthenticationInformation)
-	f.Header = http.Header{"Www-Authenticate": {"SharedKey"}}
-	return f
+	err := azerr.New(azerr.NoAuthenticationInformation)
+	err.Header = http.Header{"Www-Authenticate": {"SharedKey"}}
+	return err
 }

@@ -175,7 +175,7 @@ func TestBatchIsCounted(t *testing.T) {
 	defer guard.Close()
 	w := httptest.NewRecorder()
 	r := d.request("POST", "/blob/"+testAccount+"?comp=batch", parts(requests...), "Content-Type", batchType, "Authorization", "Bearer "+secret)
-	guard.Wrap(d.server.Dialect()).ServeHTTP(w, r)
+	guard.Wrap(d.server.PlainHandler()).ServeHTTP(w, r)
 	answers := strings.Split(w.Body.String(), "--batchresponse")[1:]
 	if w.Code != 202 || len(answers) != len(requests)+1 {
 		t.Fatalf("a batch of %d = %d %s", len(requests), w.Code, w.Body)
@@ -268,11 +268,11 @@ func TestBatchPanics(t *testing.T) {
 	bad := operation{Name: "Panic", Level: atBlob, Method: "DELETE", Comp: "panic", Write: true, Batch: true,
 		Handle: func(_ *Server, c *call) error {
 			if strings.HasSuffix(c.ref.Blob, "late") {
-				c.begin(200)
+				c.writeHeader(200)
 			}
 			panic("on purpose")
 		}}
-	d.server.routes = newRoutes(append(operations(), bad))
+	d.server.routes = newRoutes(append(operations, bad))
 	r := d.send("POST", "/blob/"+testAccount+"?comp=batch", parts(
 		"DELETE /blob/devstoreaccount1/box/early?comp=panic HTTP/1.1\r\n\r\n",
 		"DELETE /blob/devstoreaccount1/box/late?comp=panic HTTP/1.1\r\n\r\n"), "Content-Type", batchType)

@@ -224,9 +224,9 @@ func FuzzCopySource(f *testing.F) {
 	}
 	s := New(nil, nil)
 	f.Fuzz(func(t *testing.T, text string, onMainPort bool) {
-		c := &call{r: &http.Request{Host: "127.0.0.1:10000"}, dialect: azure}
+		c := &call{r: &http.Request{Host: "127.0.0.1:10000"}, api: azureAPI}
 		if onMainPort {
-			c.dialect = localZure
+			c.api = plainAPI
 		}
 		var known *azerr.Error
 		u, err := parseSource(text)
@@ -236,19 +236,19 @@ func FuzzCopySource(f *testing.F) {
 			}
 			return
 		}
-		from, _, err := s.locateSource(c, u)
+		from, _, err := s.findSource(c, u)
 		if err != nil {
 			if !errors.As(err, &known) {
-				t.Errorf("locateSource(%q) = %v, want a fault", text, err)
+				t.Errorf("findSource(%q) = %v, want a fault", text, err)
 			}
 			return
 		}
-		if from.Account != testAccount || catalog.CheckContainer(from.Container) != nil || catalog.CheckBlob(from.Blob) != nil {
-			t.Errorf("locateSource(%q) = %+v", text, from)
+		if from.ref.Account != testAccount || catalog.CheckContainer(from.ref.Container) != nil || catalog.CheckBlob(from.ref.Blob) != nil {
+			t.Errorf("findSource(%q) = %+v", text, from)
 		}
-		shown, err := url.Parse(from.shown)
+		shown, err := url.Parse(from.url)
 		if err != nil || shown.User != nil || shown.Query().Get("sig") != "" {
-			t.Errorf("locateSource(%q) shows %q, %v", text, from.shown, err)
+			t.Errorf("findSource(%q) shows %q, %v", text, from.url, err)
 		}
 	})
 }

@@ -105,7 +105,7 @@ func (h *hanging) Do(ctx context.Context, resource string, decide func(engine.Vi
 // ServeHTTP is the house: the main port has its paths below /blob/.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.EscapedPath(), "/blob/") {
-		d.server.Dialect().ServeHTTP(w, r.WithContext(auth.With(r.Context(), d.caller)))
+		d.server.PlainHandler().ServeHTTP(w, r.WithContext(auth.With(r.Context(), d.caller)))
 		return
 	}
 	d.server.Handler().ServeHTTP(w, r)

@@ -59,7 +59,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		w = httptest.NewRecorder()
-		d.server.Dialect().ServeHTTP(w, again.WithContext(auth.With(t.Context(), auth.Local)))
+		d.server.PlainHandler().ServeHTTP(w, again.WithContext(auth.With(t.Context(), auth.Local)))
 		checkFuzzed(t, w)
 	})
 }
@@ -109,7 +109,7 @@ func FuzzXML(f *testing.F) {
 			checkXMLRefusal(t, err)
 			return
 		}
-		checkXMLRefusal(t, p.check())
+		checkXMLRefusal(t, p.validate())
 	})
 }
 

@@ -1,8 +1,8 @@
 package server
 
 import (
-	"errors"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"unicode"
@@ -12,7 +12,7 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// newBlob reads what a new version of a blob is made with, beside its content.
+// newBlob reads the headers, metadata, tags and tier of a new version of a blob.
 // Known are the tiers that blobs of its kind have.
 func (c *call) newBlob(known []string) (n catalog.New, err error) {
 	if n.Headers, err = c.blobHeaders(c.op.Comp == ""); err != nil {
@@ -21,20 +21,11 @@ func (c *call) newBlob(known []string) (n catalog.New, err error) {
 	if n.Metadata, err = c.metadata(); err != nil {
 		return n, err
 	}
-	if n.Tags, err = c.tagsHeader(); err != nil {
+	if n.Tags, err = c.tags(); err != nil {
 		return n, err
 	}
 	n.Tier, err = c.tier(known)
 	return n, err
-}
-
-func (c *call) newAndAccess(tiers []string) (catalog.New, catalog.Access, error) {
-	n, err := c.newBlob(tiers)
-	if err != nil {
-		return n, catalog.Access{}, err
-	}
-	access, err := c.access()
-	return n, access, err
 }
 
 // blobHeaders reads the headers that the blob will be served with. Where the
@@ -59,8 +50,8 @@ func (c *call) blobHeaders(whole bool) (catalog.Headers, error) {
 // The tiers of block blobs, and those of page blobs, which mean nothing here
 // and are kept. Append blobs have none.
 var (
-	tiers     = []string{"Hot", "Cool", "Cold", "Archive"}
-	pageTiers = []string{"P4", "P6", "P10", "P15", "P20", "P30", "P40", "P50", "P60", "P70", "P80"}
+	blockTiers = []string{"Hot", "Cool", "Cold", "Archive"}
+	pageTiers  = []string{"P4", "P6", "P10", "P15", "P20", "P30", "P40", "P50", "P60", "P70", "P80"}
 )
 
 // tier reads the tier; empty if it is not there.
@@ -81,36 +72,16 @@ func (c *call) tier(known []string) (string, error) {
 	return "", badHeader(name, "it must be one of %s", strings.Join(known, ", "))
 }
 
-// createOnly keeps whoever may create and not write from overwriting. Told is
-// how the refusal is told to them.
-func (c *call) createOnly(a *catalog.Access) (told func(error) error) {
-	if c.may("w") {
-		return func(err error) error { return err }
-	}
-	a.If.NoneMatch = "*"
-	return func(err error) error {
-		if isFault(err, azerr.BlobAlreadyExists) {
-			return azerr.New(azerr.UnauthorizedBlobOverwrite)
-		}
-		return err
-	}
-}
-
-func isFault(err error, code string) bool {
-	var f *azerr.Error
-	return errors.As(err, &f) && f.Code == code
-}
-
 // maxMetadata is how many bytes names and values may have together.
 const maxMetadata = 8 << 10
 
-const metadataPrefix = "X-Ms-Meta-" // as net/http spells it
+const metadataPrefix = "X-Ms-Meta-" // in canonical form
 
 // metadataName is what can be the name of a property in C#, in ASCII.
 var metadataName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// metadata reads the x-ms-meta headers; nil if there are none. Names come in
-// lower case: the spelling that was sent is lost before the door sees it.
+// metadata reads the x-ms-meta headers; nil if there are none. Names are in lower
+// case: net/http does not keep the spelling that was sent.
 func (c *call) metadata() (map[string]string, error) {
 	var found map[string]string
 	size := 0
@@ -120,7 +91,7 @@ func (c *call) metadata() (map[string]string, error) {
 			continue
 		}
 		value := strings.Join(values, ",")
-		if err := checkMetadata(name, value); err != nil {
+		if err := validateMetadata(name, value); err != nil {
 			return nil, err
 		}
 		if size += len(name) + len(value); size > maxMetadata {
@@ -134,7 +105,7 @@ func (c *call) metadata() (map[string]string, error) {
 	return found, nil
 }
 
-func checkMetadata(name, value string) error {
+func validateMetadata(name, value string) error {
 	switch {
 	case name == "":
 		return azerr.New(azerr.EmptyMetadataKey)
@@ -146,10 +117,52 @@ func checkMetadata(name, value string) error {
 	return nil
 }
 
-// setMetadata writes the x-ms-meta headers. They go out in lower case, because
-// clients take their names as they come.
+// setMetadata writes the x-ms-meta headers, in lower case, because clients use the
+// names as they come.
 func setMetadata(h http.Header, metadata map[string]string) {
 	for name, value := range metadata {
 		h["x-ms-meta-"+name] = []string{value}
 	}
+}
+
+// tags reads x-ms-tags, which is written as a query; nil if it is not there.
+func (c *call) tags() (map[string]string, error) {
+	const name = "x-ms-tags"
+	text := c.r.Header.Get(name)
+	if text == "" {
+		return nil, nil
+	}
+	if err := c.authorizeTags("Setting tags"); err != nil {
+		return nil, err
+	}
+	tags := map[string]string{}
+	for pair := range strings.SplitSeq(text, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		key, err := url.QueryUnescape(key)
+		value, err2 := url.QueryUnescape(value)
+		if err != nil || err2 != nil {
+			return nil, badHeader(name, "it must be key=value&key=value, escaped as in a query")
+		}
+		if err := addTag(tags, key, value); err != nil {
+			return nil, err
+		}
+	}
+	return tags, nil
+}
+
+func addTag(tags map[string]string, key, value string) error {
+	switch {
+	case key == "":
+		return azerr.New(azerr.EmptyTagName)
+	case !catalog.ValidTag(key, value):
+		return azerr.New(azerr.InvalidTag).With("The tag %.40q is not valid: a key has up to %d and a value up to %d letters, digits, spaces and + - . / : = _.",
+			key, catalog.MaxTagKey, catalog.MaxTagValue)
+	case len(tags) == catalog.MaxTags:
+		return azerr.New(azerr.TagsTooLarge)
+	}
+	if _, twice := tags[key]; twice {
+		return azerr.New(azerr.DuplicateTagNames)
+	}
+	tags[key] = value
+	return nil
 }

@@ -11,15 +11,33 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// access reads what the request shows to get at a thing: its lease id and its
-// conditional headers.
-func (c *call) access() (catalog.Access, error) {
-	id, err := c.leaseID("X-Ms-Lease-Id")
-	if err != nil {
-		return catalog.Access{}, err
+// readAccess reads the lease id and the conditions that the operation has, and
+// keeps callers who may only create from overwriting.
+func (c *call) readAccess() (err error) {
+	mode := c.op.Access
+	if mode == accessNone {
+		return nil
 	}
-	conditions, err := c.conditions()
-	return catalog.Access{Lease: id, If: conditions, Caller: c.caller()}, err
+	c.access.Caller = c.caller()
+	if mode != accessConditions {
+		if c.access.Lease, err = c.leaseID("X-Ms-Lease-Id"); err != nil {
+			return err
+		}
+	}
+	if mode != accessLease {
+		if c.access.If, err = c.conditions(); err != nil {
+			return err
+		}
+	}
+	if mode == accessTags {
+		if err := c.replaceTagConditions(); err != nil {
+			return err
+		}
+	}
+	if c.op.Overwrites && !c.may("w") {
+		c.access.If.NoneMatch, c.createOnly = "*", true
+	}
+	return nil
 }
 
 // leaseID reads a lease id from a header; the zero ID if it is not there.
@@ -36,7 +54,7 @@ func (c *call) leaseID(name string) (leasehold.ID, error) {
 	return id, nil
 }
 
-// caller returns the network address that the history of leases will tell.
+// caller returns the network address for the history of leases.
 func (c *call) caller() string {
 	if a := c.remote(); a.IsValid() {
 		return a.String()
@@ -44,8 +62,8 @@ func (c *call) caller() string {
 	return ""
 }
 
-// first is h.Get for a name that is spelled as net/http does: every request looks
-// for a dozen headers, and to respell a name costs more than to look.
+// first is h.Get for a name in canonical form: every request looks for a dozen
+// headers, and making a name canonical costs more than the lookup.
 func first(h http.Header, name string) string {
 	if values := h[name]; len(values) > 0 {
 		return values[0]
@@ -70,7 +88,7 @@ func (c *call) conditions() (catalog.Conditions, error) {
 	h := c.r.Header
 	k := r.conditions(h, plainConditions)
 	if k.Tags != "" {
-		if err := c.mayTag("A condition on tags"); err != nil {
+		if err := c.authorizeTags("A condition on tags"); err != nil {
 			return k, err
 		}
 	}
@@ -82,12 +100,29 @@ func (c *call) conditions() (catalog.Conditions, error) {
 	return k, r.err
 }
 
-// sourceConditions reads the conditional headers that are about the source of
-// a copy. Whether the caller may ask for its tags, mayRead has seen to.
+// replaceTagConditions prefers the conditions on a blob under names of their own:
+// in operations on tags the plain names may be meant for the tags.
+func (c *call) replaceTagConditions() error {
+	r := headerReader{writes: c.op.Write}
+	if k := r.conditions(c.r.Header, blobConditions); k != (catalog.Conditions{}) {
+		k.Tags = c.access.If.Tags
+		c.access.If = k
+	}
+	return r.err
+}
+
+// sourceConditions reads the conditions on the source of a copy. authorizeSource
+// has checked that the caller may use its tags.
 func (c *call) sourceConditions() (catalog.Conditions, error) {
 	r := headerReader{writes: c.op.Write}
 	k := r.conditions(c.r.Header, sourceConditions)
 	return k, r.err
+}
+
+// headerReader reads headers and keeps the first error.
+type headerReader struct {
+	writes bool // the request changes something
+	err    error
 }
 
 func (r *headerReader) conditions(h http.Header, n conditionNames) catalog.Conditions {
@@ -100,12 +135,6 @@ func (r *headerReader) conditions(h http.Header, n conditionNames) catalog.Condi
 	}
 }
 
-// headerReader reads headers and keeps the first thing that is wrong with them.
-type headerReader struct {
-	writes bool // the request changes something
-	err    error
-}
-
 func (r *headerReader) fail(err error) {
 	if r.err == nil {
 		r.err = err
@@ -113,8 +142,8 @@ func (r *headerReader) fail(err error) {
 }
 
 // text reads a header; "" if it is not there. An empty one guards nothing, though
-// whoever sent it believes that it does: a write is refused then. Readers do no
-// harm, and there are some that send empty conditions to Azure.
+// its sender believes that it does: a write is refused then. Reads do no harm, and
+// some clients send empty conditions to Azure.
 func (r *headerReader) text(h http.Header, name string) string {
 	values := h[name]
 	switch {
@@ -141,8 +170,8 @@ func (r *headerReader) time(h http.Header, name string) *time.Time {
 	return &t
 }
 
-// sequence is number for a page blob's sequence number, whose refusal Azure calls
-// differently.
+// sequence reads a page blob's sequence number. Azure has another code for a
+// negative one than for other numbers.
 func (r *headerReader) sequence(h http.Header, name string) *int64 {
 	if text := first(h, name); strings.HasPrefix(text, "-") && r.err == nil {
 		r.err = azerr.New(azerr.InvalidInput).With("The header %s must not be negative.", asDocumented(name))

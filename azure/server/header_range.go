@@ -11,7 +11,7 @@ import (
 	"github.com/leasehold/leasehold/azure/azerr"
 )
 
-// span is a part of a blob: n bytes from offset on.
+// span is a range of a blob: n bytes from offset on.
 type span struct{ offset, n int64 }
 
 // openEnd stands for the last byte, whatever its number.
@@ -48,8 +48,8 @@ func parseRange(text string) (first, last int64, found bool) {
 // maxOffset is far beyond every blob, and leaves room to count from it.
 const maxOffset = math.MaxInt64 - 1
 
-// parseOffset takes digits only: no sign, no space. What is too large to count
-// is as good as the largest offset.
+// parseOffset reads digits only: no sign, no space. What is too large to count is
+// as good as the largest offset.
 func parseOffset(text string) (int64, bool) {
 	if strings.Trim(text, "0123456789") != "" {
 		return 0, false
@@ -61,9 +61,9 @@ func parseOffset(text string) (int64, bool) {
 // within cuts a range down to a blob of this size.
 func within(first, last, size int64) (span, error) {
 	if first >= size {
-		f := azerr.New(azerr.InvalidRange)
-		f.Header = http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", size)}}
-		return span{}, f
+		err := azerr.New(azerr.InvalidRange)
+		err.Header = http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", size)}}
+		return span{}, err
 	}
 	if last == openEnd || last >= size {
 		last = size - 1

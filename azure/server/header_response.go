@@ -8,28 +8,27 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// setVersion gives an answer the ETag and the time of the last change.
+// setVersion sets the ETag and the time of the last change.
 func setVersion(h http.Header, t catalog.Ticks) {
 	h.Set("ETag", t.ETag())
 	h.Set("Last-Modified", httpTime(t))
 }
 
-// setWritten gives the answer to a write what all of them have.
+// setWritten sets what every answer to a write has.
 func setWritten(h http.Header, i *catalog.Item) {
 	setVersion(h, i.Ticks)
 	h.Set("X-Ms-Request-Server-Encrypted", "true")
 }
 
-// setLease tells of the lease what everybody may know.
+// setLease sets what everybody may know of a lease.
 func setLease(h http.Header, v catalog.LeaseView) {
 	setSome(h, "X-Ms-Lease-Status", v.Status)
 	setSome(h, "X-Ms-Lease-State", v.State)
 	setSome(h, "X-Ms-Lease-Duration", v.Duration)
 }
 
-// setItem gives the answer to a read all that is known of a blob beside its
-// content and its size: Content-Length and the MD5 of what is sent depend on
-// the range.
+// setItem sets all headers of a blob but Content-Length and the MD5, which depend
+// on the range.
 func setItem(h http.Header, i *catalog.Item) {
 	setVersion(h, i.Ticks)
 	setMetadata(h, i.Metadata)
@@ -53,7 +52,7 @@ func setItem(h http.Header, i *catalog.Item) {
 	setKind(h, i)
 }
 
-// defaultType is what a blob is of whose writer named no type.
+// defaultType is the type of a blob whose writer named none.
 const defaultType = "application/octet-stream"
 
 // setContentHeaders sets the headers that a blob is served with, except for
@@ -70,7 +69,7 @@ func setContentHeaders(h http.Header, b catalog.Headers) {
 	setSome(h, "Cache-Control", b.CacheControl)
 }
 
-// setKind tells what only append or page blobs have.
+// setKind sets what only append or page blobs have.
 func setKind(h http.Header, i *catalog.Item) {
 	switch i.Kind {
 	case catalog.Append:
@@ -120,7 +119,7 @@ func orElse(value, fallback string) string {
 	return value
 }
 
-// httpTime is Format(http.TimeFormat), which reads the layout anew each time.
+// httpTime is Format(http.TimeFormat), without parsing the layout each time.
 func httpTime(t catalog.Ticks) string {
 	at := t.Time()
 	year, month, day := at.Date()

@@ -19,7 +19,7 @@ var exact = map[string]bool{"first": true, "number": true, "sequence": true, "ti
 // net/http's is never found, and the condition that it states never kept.
 func TestHeaderNames(t *testing.T) {
 	names := namesInCalls(t)
-	for _, u := range unbuiltHeaders {
+	for _, u := range unsupportedHeaders {
 		names = append(names, u.name)
 	}
 	for _, n := range []conditionNames{plainConditions, sourceConditions, blobConditions} {

@@ -3,43 +3,28 @@ package server
 import (
 	"net/http"
 	"strconv"
-
-	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// appendBlock adds the body to an append blob.
+// appendBlock adds the body, or a range of another blob, to an append blob.
 func (s *Server) appendBlock(c *call) error {
-	return s.append(c, func(a catalog.Access) (delivery, error) { return s.receiveSome(c, a, maxAppend) })
-}
-
-// append adds what comes in.
-func (s *Server) append(c *call, receive func(catalog.Access) (delivery, error)) error {
-	access, err := c.access()
+	u, err := s.uploadBlock(c, maxAppend)
 	if err != nil {
 		return err
 	}
-	d, err := receive(access)
-	if err != nil {
-		return err
-	}
-	grown, offset, err := s.catalog.AppendBlock(c.r.Context(), c.ref, d.Upload, access)
+	changed, offset, err := s.catalog.AppendBlock(c.r.Context(), c.ref, u.Upload, c.access)
 	if err != nil {
 		return err
 	}
 	h := c.header()
-	h.Set(d.name, d.sum)
+	h.Set(u.header, u.checksum)
 	h.Set("X-Ms-Blob-Append-Offset", strconv.FormatInt(offset, 10))
-	h.Set("X-Ms-Blob-Committed-Block-Count", strconv.Itoa(grown.Blocks))
-	return c.written(grown)
+	h.Set("X-Ms-Blob-Committed-Block-Count", strconv.Itoa(changed.Blocks))
+	return c.answerCreated(changed)
 }
 
-// seal makes an append blob take no more.
-func (s *Server) seal(c *call) error {
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
-	sealed, err := s.catalog.Seal(c.r.Context(), c.ref, access)
+// sealBlob ends appending to an append blob.
+func (s *Server) sealBlob(c *call) error {
+	sealed, err := s.catalog.Seal(c.r.Context(), c.ref, c.access)
 	if err != nil {
 		return err
 	}

@@ -21,20 +21,19 @@ import (
 const (
 	maxBatch     = 256
 	maxBatchBody = 4 << 20 // bytes
-	batchWorkers = 16      // parts that are under way at a time
+	batchWorkers = 16      // parts that run at a time
 )
 
 // part is one request of a batch.
 type part struct {
-	id      string // what the client calls it; it comes back in the answer
+	id      string // the client's, repeated in the answer
 	request *http.Request
 	call    *call
 	answer  recorder
 }
 
-// batch carries out many requests that came as one. It first reads them all,
-// so that a batch with a mistake in it does nothing. Each must be allowed on
-// its own.
+// batch runs many requests that came as one. It reads them all first, so that a
+// batch with a mistake changes nothing. Each is authorized on its own.
 func (s *Server) batch(c *call) error {
 	body, err := c.readAll(maxBatchBody)
 	if err != nil {
@@ -109,7 +108,7 @@ func parsePart(in *multipart.Part) (*part, error) {
 	return &part{id: id, request: r}, nil
 }
 
-// prepare finds out what a part asks for, without doing it.
+// prepare finds the operation of a part, without running it.
 func (s *Server) prepare(c *call, p *part) error {
 	r := p.request.WithContext(c.r.Context())
 	r.RemoteAddr, r.TLS = c.r.RemoteAddr, c.r.TLS
@@ -118,11 +117,11 @@ func (s *Server) prepare(c *call, p *part) error {
 		r.Header.Set("X-Ms-Version", version(c.r))
 	}
 	p.answer.headers = http.Header{}
-	p.call = &call{w: &p.answer, r: r, dialect: c.dialect, id: newRequestID(), began: c.began, outer: c}
-	if err := s.locate(p.call); err != nil {
+	p.call = &call{w: &p.answer, r: r, api: c.api, id: newRequestID(), started: c.started, batch: c}
+	if err := s.parseAddress(p.call); err != nil {
 		return badBatch("the address of a part names nothing")
 	}
-	if err := s.find(p.call); err != nil {
+	if err := s.findOperation(p.call); err != nil {
 		return badBatch("a part asks for what is no operation, or none on this resource")
 	}
 	ours := p.call.ref.Account == c.ref.Account && (c.level == atService || p.call.ref.Container == c.ref.Container)
@@ -135,13 +134,13 @@ func (s *Server) prepare(c *call, p *part) error {
 	return nil
 }
 
-// runAll carries the parts out, several at a time: each waits for the disk. The
-// first one was counted against the caller's rate when the batch came in.
+// runAll runs the parts, several at a time: each waits for the disk. The batch
+// itself was counted against the caller's rate in place of the first part.
 func (s *Server) runAll(parts []*part) {
 	var group sync.WaitGroup
 	turns := make(chan struct{}, batchWorkers)
 	for i, p := range parts {
-		if i > 0 && !s.spend(p.call) {
+		if i > 0 && !s.spendRate(p.call) {
 			continue
 		}
 		turns <- struct{}{}
@@ -153,16 +152,16 @@ func (s *Server) runAll(parts []*part) {
 	group.Wait()
 }
 
-// spend counts a part against the caller's rate and refuses it if that is used
-// up.
-func (s *Server) spend(c *call) bool {
+// spendRate counts a part against the caller's rate and refuses it if that is
+// used up.
+func (s *Server) spendRate(c *call) bool {
 	wait, ok := auth.Spend(c.r.Context())
 	if !ok {
 		defer s.finish(c)
 		s.setHeaders(c)
 		busy := azerr.New(azerr.ServerBusy).With("The token makes too many requests, of which each part of a batch is one.")
 		busy.Header = http.Header{"Retry-After": {wholeSeconds(max(wait, time.Millisecond))}}
-		s.refuse(c, busy)
+		s.answerError(c, busy)
 	}
 	return ok
 }
@@ -170,15 +169,8 @@ func (s *Server) spend(c *call) bool {
 func (s *Server) runPart(c *call) {
 	defer s.finish(c)
 	s.setHeaders(c)
-	err := s.authorise(c)
-	if err == nil {
-		err = c.checkOffered()
-	}
-	if err == nil {
-		err = c.op.Handle(s, c)
-	}
-	if err != nil {
-		s.refuse(c, err)
+	if err := s.run(c); err != nil {
+		s.answerError(c, err)
 	}
 }
 

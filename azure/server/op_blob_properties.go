@@ -10,28 +10,27 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// setProperties changes the headers that a blob is served with, all of them:
+// setBlobProperties changes the headers that a blob is served with, all of them:
 // what is not sent is cleared. Of a page blob it changes the size or the sequence
 // number instead, and then headers stay unless some are sent.
-func (s *Server) setProperties(c *call) error {
-	access, err := c.access()
+func (s *Server) setBlobProperties(c *call) error {
+	p, err := c.newProperties()
 	if err != nil {
 		return err
 	}
-	p, err := c.newProperties()
+	var changed *catalog.Item
 	switch {
-	case err != nil:
-		return err
 	case p.size != nil && (p.action != "" || p.some):
 		return azerr.New(azerr.NotImplemented).With("This server changes the size of a page blob and its other properties in two requests.")
 	case p.size != nil:
-		return s.resize(c, *p.size, access)
+		changed, err = s.catalog.Resize(c.r.Context(), c.ref, *p.size, c.access)
+	default:
+		changed, err = s.catalog.Modify(c.r.Context(), c.ref, c.access, true, p.set)
 	}
-	changed, err := s.catalog.Modify(c.r.Context(), c.ref, access, true, p.set)
 	if err != nil {
 		return err
 	}
-	return c.changed(changed)
+	return c.answerChanged(changed)
 }
 
 // newProperties are what Set Blob Properties may change.
@@ -41,7 +40,7 @@ type newProperties struct {
 
 	// Of page blobs only.
 	size, number *int64
-	action       string // what is done with the sequence number
+	action       string // how the sequence number changes
 }
 
 func (c *call) newProperties() (p newProperties, err error) {
@@ -78,16 +77,8 @@ func (p newProperties) set(i *catalog.Item) error {
 	return i.SetSequence(p.action, p.number)
 }
 
-func (s *Server) resize(c *call, size int64, a catalog.Access) error {
-	changed, err := s.catalog.Resize(c.r.Context(), c.ref, size, a)
-	if err != nil {
-		return err
-	}
-	return c.changed(changed)
-}
-
-// changed answers a write that is no new content.
-func (c *call) changed(i *catalog.Item) error {
+// answerChanged answers a write that is no new content.
+func (c *call) answerChanged(i *catalog.Item) error {
 	setWritten(c.header(), i)
 	if i.Kind == catalog.Page {
 		c.header().Set("X-Ms-Blob-Sequence-Number", strconv.FormatInt(i.Sequence, 10))
@@ -95,12 +86,8 @@ func (c *call) changed(i *catalog.Item) error {
 	return c.answer(http.StatusOK)
 }
 
-func (s *Server) blobMetadata(c *call) error {
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
-	found, err := s.catalog.Head(c.r.Context(), c.ref, access)
+func (s *Server) getBlobMetadata(c *call) error {
+	found, err := s.catalog.Head(c.r.Context(), c.ref, c.access)
 	if err != nil {
 		return err
 	}
@@ -114,43 +101,35 @@ func (s *Server) setBlobMetadata(c *call) error {
 	if err != nil {
 		return err
 	}
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
-	changed, err := s.catalog.Modify(c.r.Context(), c.ref, access, true, func(i *catalog.Item) error {
+	changed, err := s.catalog.Modify(c.r.Context(), c.ref, c.access, true, func(i *catalog.Item) error {
 		i.Metadata = metadata
 		return readable(i)
 	})
 	if err != nil {
 		return err
 	}
-	return c.changed(changed)
+	return c.answerChanged(changed)
 }
 
-// setTier moves a blob or a snapshot to another tier. All tiers are on the same
-// disk; only Archive means something: what is there cannot be read before it is
-// moved back, and a snapshot never is.
-func (s *Server) setTier(c *call) error {
+// setBlobTier moves a blob or a snapshot to another tier. All tiers are on the
+// same disk; only Archive means something: what is there cannot be read before it
+// is moved back, and a snapshot never is.
+func (s *Server) setBlobTier(c *call) error {
 	if c.r.Header.Get("x-ms-access-tier") == "" {
 		return noHeader("x-ms-access-tier")
 	}
-	access, err := c.access()
+	tier, err := c.tier(slices.Concat(blockTiers, pageTiers))
 	if err != nil {
 		return err
 	}
-	tier, err := c.tier(slices.Concat(tiers, pageTiers))
-	if err != nil {
-		return err
-	}
-	_, err = s.catalog.Modify(c.r.Context(), c.ref, access, false, func(i *catalog.Item) error {
+	_, err = s.catalog.Modify(c.r.Context(), c.ref, c.access, false, func(i *catalog.Item) error {
 		if premium := strings.HasPrefix(tier, "P"); i.Kind == catalog.Append || premium != (i.Kind == catalog.Page) {
 			return azerr.New(azerr.AccessTierNotSupportedForBlobType)
 		}
 		if i.IsSnapshot() && i.Tier == "Archive" && tier != "Archive" {
 			return archivedSnapshot()
 		}
-		i.Tier, i.TierChanged = tier, catalog.TicksOf(c.began)
+		i.Tier, i.TierChanged = tier, catalog.TicksOf(c.started)
 		return nil
 	})
 	if err != nil {

@@ -15,15 +15,15 @@ func (s *Server) createContainer(c *call) error {
 	if err != nil {
 		return err
 	}
-	made, err := s.catalog.CreateContainer(c.r.Context(), c.ref, catalog.ContainerDetails{Metadata: metadata, Public: public})
+	created, err := s.catalog.CreateContainer(c.r.Context(), c.ref, catalog.ContainerDetails{Metadata: metadata, Public: public})
 	if err != nil {
 		return err
 	}
-	setVersion(c.header(), made.Ticks)
+	setVersion(c.header(), created.Ticks)
 	return c.answer(http.StatusCreated)
 }
 
-// publicAccess reads how far the container is to be open to everybody.
+// publicAccess reads how far the container becomes public.
 func (c *call) publicAccess() (string, error) {
 	const name = "x-ms-blob-public-access"
 	switch access := publicAccess(c.r.Header.Get(name)); access {
@@ -34,27 +34,14 @@ func (c *call) publicAccess() (string, error) {
 }
 
 func (s *Server) deleteContainer(c *call) error {
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
-	if err := s.catalog.DeleteContainer(c.r.Context(), c.ref, access); err != nil {
+	if err := s.catalog.DeleteContainer(c.r.Context(), c.ref, c.access); err != nil {
 		return err
 	}
 	return c.answer(http.StatusAccepted)
 }
 
-// readContainer returns the container that the request asks for.
-func (s *Server) readContainer(c *call) (*catalog.Container, error) {
-	access, err := c.access()
-	if err != nil {
-		return nil, err
-	}
-	return s.catalog.Container(c.r.Context(), c.ref, access)
-}
-
-func (s *Server) containerProperties(c *call) error {
-	found, err := s.readContainer(c)
+func (s *Server) getContainerProperties(c *call) error {
+	found, err := s.catalog.Container(c.r.Context(), c.ref, c.access)
 	if err != nil {
 		return err
 	}
@@ -71,8 +58,8 @@ func (s *Server) containerProperties(c *call) error {
 	return c.answer(http.StatusOK)
 }
 
-func (s *Server) containerMetadata(c *call) error {
-	found, err := s.readContainer(c)
+func (s *Server) getContainerMetadata(c *call) error {
+	found, err := s.catalog.Container(c.r.Context(), c.ref, c.access)
 	if err != nil {
 		return err
 	}
@@ -86,11 +73,7 @@ func (s *Server) setContainerMetadata(c *call) error {
 	if err != nil {
 		return err
 	}
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
-	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, access, func(d *catalog.ContainerDetails) { d.Metadata = metadata })
+	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, c.access, func(d *catalog.ContainerDetails) { d.Metadata = metadata })
 	if err != nil {
 		return err
 	}
@@ -98,8 +81,8 @@ func (s *Server) setContainerMetadata(c *call) error {
 	return c.answer(http.StatusOK)
 }
 
-func (s *Server) containerACL(c *call) error {
-	found, err := s.readContainer(c)
+func (s *Server) getContainerACL(c *call) error {
+	found, err := s.catalog.Container(c.r.Context(), c.ref, c.access)
 	if err != nil {
 		return err
 	}
@@ -119,10 +102,6 @@ func (s *Server) setContainerACL(c *call) error {
 	if err != nil {
 		return err
 	}
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
 	body, err := c.readAll(maxXML)
 	if err != nil {
 		return err
@@ -131,7 +110,7 @@ func (s *Server) setContainerACL(c *call) error {
 	if err != nil {
 		return err
 	}
-	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, access, func(d *catalog.ContainerDetails) {
+	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, c.access, func(d *catalog.ContainerDetails) {
 		d.Public, d.Policies = public, policies
 	})
 	if err != nil {

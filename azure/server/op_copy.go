@@ -9,8 +9,8 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// copyBlob makes a blob of another one, or of a snapshot. It is done when it is
-// answered, also where Azure would do it afterwards.
+// copyBlob makes a blob of another one, or of a snapshot. The copy is complete
+// before the answer, also where Azure would copy afterwards.
 func (s *Server) copyBlob(c *call) error {
 	r, err := s.copyRequest(c)
 	if err != nil {
@@ -18,26 +18,25 @@ func (s *Server) copyBlob(c *call) error {
 	}
 	r.KeepHeaders = true
 	r.FromURL = c.r.Header.Get("x-ms-requires-sync") == "true"
-	if r.Seal, err = c.sealing(); err != nil {
+	if r.Seal, err = c.seal(); err != nil {
 		return err
 	}
-	made, err := s.copy(c, r)
+	created, err := s.copy(c, r)
 	if err != nil {
 		return err
 	}
 	h := c.header()
-	setVersion(h, made.Ticks)
-	h.Set("X-Ms-Copy-Id", made.Copy.ID)
-	h.Set("X-Ms-Copy-Status", made.Copy.Status)
+	setVersion(h, created.Ticks)
+	h.Set("X-Ms-Copy-Id", created.Copy.ID)
+	h.Set("X-Ms-Copy-Status", created.Copy.Status)
 	if r.FromURL {
-		setMD5(h, "Content-Md5", made)
+		setMD5(h, "Content-Md5", created)
 	}
 	return c.answer(http.StatusAccepted)
 }
 
-// sealing reads whether the copy of an append blob is sealed; nil: as its source
-// is.
-func (c *call) sealing() (*bool, error) {
+// seal reads whether the copy of an append blob is sealed; nil: as its source is.
+func (c *call) seal() (*bool, error) {
 	const name = "x-ms-seal-blob"
 	text := c.r.Header.Get(name)
 	if text == "" {
@@ -50,9 +49,9 @@ func (c *call) sealing() (*bool, error) {
 	return &seal, nil
 }
 
-// putFromURL makes a block blob of another blob's content, with headers of its
+// putBlobFromURL makes a block blob of another blob's content, with headers of its
 // own where some are sent.
-func (s *Server) putFromURL(c *call) error {
+func (s *Server) putBlobFromURL(c *call) error {
 	if c.r.ContentLength != 0 {
 		return badHeader("Content-Length", "the content comes from %s", sourceHeader)
 	}
@@ -65,26 +64,20 @@ func (s *Server) putFromURL(c *call) error {
 	}
 	r.KeepHeaders = c.r.Header.Get("x-ms-copy-source-blob-properties") != "false"
 	r.AsBlock, r.FromURL = true, true
-	made, err := s.copy(c, r)
+	created, err := s.copy(c, r)
 	if err != nil {
 		return err
 	}
-	setMD5(c.header(), "Content-Md5", made)
-	return c.written(made)
+	setMD5(c.header(), "Content-Md5", created)
+	return c.answerCreated(created)
 }
 
-// copy carries a copy out.
+// copy copies after comparing the source with its checksum.
 func (s *Server) copy(c *call, r catalog.CopyRequest) (*catalog.Item, error) {
-	access, err := c.access()
-	if err != nil {
+	if err := s.verifySource(c, &r); err != nil {
 		return nil, err
 	}
-	if err := s.checkSource(c, &r); err != nil {
-		return nil, err
-	}
-	told := c.createOnly(&access)
-	made, err := s.catalog.Copy(c.r.Context(), c.ref, r, access)
-	return made, told(err)
+	return s.catalog.Copy(c.r.Context(), c.ref, r, c.access)
 }
 
 // copyRequest reads what all copies have: the source, its conditions, and what
@@ -94,7 +87,7 @@ func (s *Server) copyRequest(c *call) (r catalog.CopyRequest, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.Source, r.SourceURL = from.Ref, from.shown
+	r.Source, r.SourceURL = from.ref, from.url
 	if r.SourceIf, err = c.sourceConditions(); err != nil {
 		return r, err
 	}
@@ -104,45 +97,40 @@ func (s *Server) copyRequest(c *call) (r catalog.CopyRequest, err error) {
 	if r.Metadata, err = c.metadata(); err != nil {
 		return r, err
 	}
-	if r.Tags, err = c.tagsHeader(); err != nil {
+	if r.Tags, err = c.tags(); err != nil {
 		return r, err
 	}
-	if r.Tier, err = c.tier(tiers); err != nil {
+	if r.Tier, err = c.tier(blockTiers); err != nil {
 		return r, err
 	}
 	r.KeepTags, err = c.keepTags(r.Tags)
 	return r, err
 }
 
-// keepTags reads whether the copy gets the source's tags. That the caller may
-// read them, mayRead has seen to.
+// keepTags reads whether the copy gets the source's tags. authorizeSource has
+// checked that the caller may read them.
 func (c *call) keepTags(own map[string]string) (bool, error) {
-	const name = tagOption
-	switch c.r.Header.Get(name) {
+	switch c.r.Header.Get(tagOption) {
 	case "", "REPLACE":
 		return false, nil
 	case "COPY":
 		if own != nil {
 			return false, azerr.New(azerr.BothUserTagsAndSourceTagsCopyPresentException)
 		}
-		return true, c.mayTag("Setting tags")
+		return true, c.authorizeTags("Setting tags")
 	}
-	return false, badHeader(name, "it must be REPLACE or COPY")
+	return false, badHeader(tagOption, "it must be REPLACE or COPY")
 }
 
-// abortCopy refuses: there is never a copy that is not done.
+// abortCopy refuses: no copy is ever pending.
 func (s *Server) abortCopy(c *call) error {
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
 	const name = "copyid"
 	id := c.query.Get(name)
 	if id == "" {
-		return azerr.New(azerr.MissingRequiredQueryParameter).With("The query parameter %s is missing.", name)
+		return noQuery(name)
 	}
 	if _, err := leasehold.ParseID(id); err != nil {
 		return badQuery(name, "it is no GUID")
 	}
-	return s.catalog.AbortCopy(c.r.Context(), c.ref, access)
+	return s.catalog.AbortCopy(c.r.Context(), c.ref, c.access)
 }

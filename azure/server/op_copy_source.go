@@ -18,16 +18,16 @@ const (
 	maxSourceURL = 2 << 10 // how long the address of a source may be
 )
 
-// source is what a copy comes from. Shown is its address as the copy remembers
-// it: without a signature, which is as good as a key to whoever reads it.
+// source is what a copy comes from. The url is the one that is stored with the
+// copy: without a signature, which opens the source to everybody who reads it.
 type source struct {
-	catalog.Ref
-	shown string
+	ref catalog.Ref
+	url string
 }
 
-// source finds out which blob or snapshot a copy comes from, and whether the
-// caller may read it. Only blobs of this server can be copied: it fetches
-// nothing from elsewhere, whoever asks it to.
+// source reads which blob or snapshot a copy comes from, and authorizes the caller
+// to read it. Only blobs of this server can be copied: it fetches nothing from
+// elsewhere.
 func (s *Server) source(c *call) (source, error) {
 	if c.r.Header.Get("x-ms-copy-source-authorization") != "" {
 		return source{}, unverified(http.StatusUnauthorized, "This server knows no bearer tokens: sign the address of the source.")
@@ -36,11 +36,11 @@ func (s *Server) source(c *call) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	from, query, err := s.locateSource(c, u)
+	from, query, err := s.findSource(c, u)
 	if err != nil {
 		return source{}, err
 	}
-	return from, s.mayRead(c, from.Ref, query)
+	return from, s.authorizeSource(c, from.ref, query)
 }
 
 // parseSource reads the address.
@@ -56,18 +56,18 @@ func parseSource(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// locateSource finds out what the address names.
-func (s *Server) locateSource(c *call, u *url.URL) (source, sign.Query, error) {
-	d := c.dialect
-	if d.prefix != "" && !strings.HasPrefix(u.EscapedPath(), d.prefix+"/") {
-		d = azure
+// findSource reads what the address names.
+func (s *Server) findSource(c *call, u *url.URL) (source, sign.Query, error) {
+	api := c.api
+	if api.prefix != "" && !strings.HasPrefix(u.EscapedPath(), api.prefix+"/") {
+		api = azureAPI
 	}
-	at, rest, err := s.accountOf(&http.Request{URL: u, Host: u.Host}, d)
+	at, path, err := s.parseAccount(&http.Request{URL: u, Host: u.Host}, api)
 	if err == nil {
-		at, err = at.name(rest, "")
+		err = at.parsePath(path, "")
 	}
 	switch {
-	case err != nil || !s.own(u, c.r.Host):
+	case err != nil || !s.ownURL(u, c.r.Host):
 		return source{}, nil, unverified(http.StatusBadRequest, "This server copies only its own blobs: x-ms-copy-source must begin as its own addresses do.")
 	case at.level != atBlob:
 		return source{}, nil, badHeader(sourceHeader, "it names no blob")
@@ -79,19 +79,19 @@ func (s *Server) locateSource(c *call, u *url.URL) (source, sign.Query, error) {
 	if query.Has("versionid") {
 		return source{}, nil, azerr.New(azerr.NotImplemented).With(noVersions)
 	}
-	from := source{at.Ref, u.Scheme + "://" + u.Host + u.EscapedPath()}
-	if from.Snapshot, err = snapshotIn(query, "snapshot"); err != nil {
+	from := source{at.ref, u.Scheme + "://" + u.Host + u.EscapedPath()}
+	if from.ref.Snapshot, err = snapshotIn(query, "snapshot"); err != nil {
 		return source{}, nil, badHeader(sourceHeader, "its snapshot is no snapshot's id")
 	}
-	if from.IsSnapshot() {
-		from.shown += "?snapshot=" + from.Snapshot.String()
+	if from.ref.IsSnapshot() {
+		from.url += "?snapshot=" + from.ref.Snapshot.String()
 	}
 	return from, query, nil
 }
 
-// own reports whether a URL is one of this server's: it has the host that the
-// request was sent to, or names an account by its host.
-func (s *Server) own(u *url.URL, host string) bool {
+// ownURL reports whether a URL is one of this server's: it has the host of the
+// request, or a host that names an account.
+func (s *Server) ownURL(u *url.URL, host string) bool {
 	if strings.EqualFold(u.Host, host) {
 		return true
 	}
@@ -99,70 +99,64 @@ func (s *Server) own(u *url.URL, host string) bool {
 	return known
 }
 
-// mayRead reports whether the caller may read the source, and its tags if the
-// request is about them: by a signature in its address, because it is public, by
-// the main port's word, or, for Copy Blob alone, by the key of the same account.
-func (s *Server) mayRead(c *call, from catalog.Ref, query sign.Query) error {
-	if c.dialect.open {
+// authorizeSource decides whether the caller may read the source, and its tags if
+// the request uses them: by a signature in its address, because it is public, by
+// its role on the main port, or, for Copy Blob alone, by the key of the same
+// account.
+func (s *Server) authorizeSource(c *call, from catalog.Ref, query sign.Query) error {
+	if c.api.authenticated {
 		if !auth.From(c.r.Context()).Has(auth.RoleReader) {
 			return unverified(http.StatusForbidden, "Reading the source takes a token with the role reader.")
 		}
 		return nil
 	}
 	account, _ := s.accounts.Lookup(from.Account)
-	reader := &call{r: c.r, ref: from, dialect: c.dialect, query: query, op: readSource}
+	reader := &call{r: c.r, address: address{ref: from}, api: c.api, query: query, op: readSource}
 	sas, has, err := sign.Parse(query.Values())
 	switch {
 	case err == nil && has:
-		err = s.allowSAS(reader, account, sas)
-	case err == nil && c.op.KeyOpensSource && from.Account == c.ref.Account && c.byKey():
+		err = s.authorizeSAS(reader, account, sas)
+	case err == nil && c.op.KeyReadsSource && from.Account == c.ref.Account && c.byKey():
 		return nil
 	case err == nil:
-		err = s.allowAnybodySource(reader)
+		err = s.authorizeAnonymous(reader)
+		if azerr.HasCode(err, azerr.ResourceNotFound) {
+			err = azerr.New(azerr.NoAuthenticationInformation).With("The source is not public, so its address needs a shared access signature: the request's own signature does not open it.")
+		}
 	}
-	if err == nil && c.asksSourceTags() {
-		err = reader.mayTag("Reading the source's tags")
+	if err == nil && c.usesSourceTags() {
+		err = reader.authorizeTags("Reading the source's tags")
 	}
-	var f *azerr.Error
-	if errors.As(err, &f) {
-		return unreadable(f)
-	}
-	return err
-}
-
-// allowAnybodySource is allowAnybody, but says what a source without a signature
-// lacks.
-func (s *Server) allowAnybodySource(reader *call) error {
-	err := s.allowAnybody(reader)
-	if isFault(err, azerr.ResourceNotFound) {
-		return azerr.New(azerr.NoAuthenticationInformation).With("The source is not public, so its address needs a shared access signature: the request's own signature does not open it.")
+	var e *azerr.Error
+	if errors.As(err, &e) {
+		return unreadable(e)
 	}
 	return err
 }
 
-// asksSourceTags reports whether the answer depends on the source's tags.
-func (c *call) asksSourceTags() bool {
+// usesSourceTags reports whether the answer depends on the source's tags.
+func (c *call) usesSourceTags() bool {
 	return c.r.Header.Get(sourceConditions.tags) != "" || c.r.Header.Get(tagOption) == "COPY"
 }
 
 // readSource is what a copy does with its source.
 var readSource = &operation{Need: sign.Need{Permissions: "r", ResourceType: resourceTypes[atBlob]}, Public: publicBlob}
 
-// byKey reports whether the account's key let the request in: what comes with
-// that header is judged by it alone.
+// byKey reports whether the account's key authorized the request: with that header
+// nothing else does.
 func (c *call) byKey() bool { return c.r.Header.Get("Authorization") != "" }
 
-// unreadable is how the refusal of a source is told, in the words that reading it
-// would have been answered with.
-func unreadable(f *azerr.Error) error {
-	told := *f
-	told.Code, told.Header = azerr.CannotVerifyCopySource, nil
-	return &told
+// unreadable refuses a source with the status and the words that reading it is
+// answered with.
+func unreadable(e *azerr.Error) error {
+	refusal := *e
+	refusal.Code, refusal.Header = azerr.CannotVerifyCopySource, nil
+	return &refusal
 }
 
-// unverified is how a source is refused that was not even looked up.
+// unverified refuses a source that was not looked up.
 func unverified(status int, why string) error {
-	f := azerr.New(azerr.CannotVerifyCopySource).With("%s", why)
-	f.Status = status
-	return f
+	err := azerr.New(azerr.CannotVerifyCopySource).With("%s", why)
+	err.Status = status
+	return err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// deletions by the header that chooses among them.
+// deletions are the values of x-ms-delete-snapshots.
 var deletions = map[string]catalog.Deletion{
 	"include": catalog.DeleteInclude,
 	"only":    catalog.DeleteSnapshots,
@@ -15,15 +15,11 @@ var deletions = map[string]catalog.Deletion{
 
 // deleteBlob deletes a blob, its snapshots, or one snapshot.
 func (s *Server) deleteBlob(c *call) error {
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
 	how, err := c.deletion()
 	if err != nil {
 		return err
 	}
-	if err := s.catalog.Delete(c.r.Context(), c.ref, how, access); err != nil {
+	if err := s.catalog.Delete(c.r.Context(), c.ref, how, c.access); err != nil {
 		return err
 	}
 	c.header().Set("X-Ms-Delete-Type-Permanent", "true")
@@ -43,7 +39,7 @@ func (c *call) deletion() (catalog.Deletion, error) {
 		return 0, badHeader(name, "it must be include or only")
 	case sent && c.ref.IsSnapshot():
 		return 0, badHeader(name, "a snapshot is deleted by itself")
-	case !sent && c.dialect.orphans && !c.ref.IsSnapshot():
+	case !sent && c.api.keepSnapshots && !c.ref.IsSnapshot():
 		return catalog.DeleteBaseOnly, nil
 	}
 	return how, nil

@@ -11,67 +11,56 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// Operations that take a range of another blob instead of a body.
+// fromURL reports whether the content comes from another blob instead of the body.
+func (c *call) fromURL() bool { return first(c.r.Header, "X-Ms-Copy-Source") != "" }
 
-func (s *Server) stageFromURL(c *call) error {
-	return s.stage(c, func(a catalog.Access) (delivery, error) { return s.receiveSource(c, a, maxBlock) })
-}
-
-func (s *Server) appendFromURL(c *call) error {
-	return s.append(c, func(a catalog.Access) (delivery, error) { return s.receiveSource(c, a, maxAppend) })
-}
-
-func (s *Server) putPagesFromURL(c *call) error {
-	return s.writePages(c, func(_ span, a catalog.Access) (delivery, error) { return s.receiveSource(c, a, maxPages) })
-}
-
-// receiveSource takes a range of the source in, as receive does with a body.
-func (s *Server) receiveSource(c *call, a catalog.Access, limit int64) (delivery, error) {
+// uploadSource receives a range of the source, as uploadBody receives a body.
+func (s *Server) uploadSource(c *call, limit int64) (upload, error) {
 	if c.r.ContentLength != 0 {
-		return delivery{}, badHeader("Content-Length", "the content comes from %s", sourceHeader)
+		return upload{}, badHeader("Content-Length", "the content comes from %s", sourceHeader)
 	}
-	k, err := sumsOf(c.r.Header, "x-ms-source-content-md5", "x-ms-source-content-crc64")
+	k, err := checksumsIn(c.r.Header, "x-ms-source-content-md5", "x-ms-source-content-crc64")
 	if err != nil {
-		return delivery{}, err
+		return upload{}, err
 	}
 	found, err := s.openSource(c)
 	if err != nil {
-		return delivery{}, err
+		return upload{}, err
 	}
 	defer found.Close()
 	at, err := c.sourceRange(found.Size)
 	if err != nil {
-		return delivery{}, err
+		return upload{}, err
 	}
-	content := stream(c.r.Context(), found, at)
-	defer content.Close()
-	u, err := s.catalog.Receive(c.r.Context(), c.ref, a, content, at.n, limit)
+	piped := pipe(c.r.Context(), found, at)
+	defer piped.Close()
+	u, err := s.catalog.Receive(c.r.Context(), c.ref, c.access, piped, at.n, limit)
 	if err != nil {
-		return delivery{}, err
+		return upload{}, err
 	}
-	return k.deliver(u)
+	return k.verify(u)
 }
 
-// relay is content that is read while it is written.
-type relay struct {
+// pipedContent is content that is read while it is written.
+type pipedContent struct {
 	*io.PipeReader
 	done chan struct{}
 }
 
-func stream(ctx context.Context, from *catalog.Content, at span) *relay {
+func pipe(ctx context.Context, from *catalog.Content, at span) *pipedContent {
 	r, w := io.Pipe()
-	s := &relay{r, make(chan struct{})}
+	p := &pipedContent{r, make(chan struct{})}
 	go func() {
-		defer close(s.done)
+		defer close(p.done)
 		w.CloseWithError(from.WriteTo(ctx, w, at.offset, at.n))
 	}()
-	return s
+	return p
 }
 
-// Close waits for the writer, which needs the content until it has ended.
-func (s *relay) Close() error {
-	err := s.PipeReader.Close()
-	<-s.done
+// Close waits for the writer, which needs the content until it ends.
+func (p *pipedContent) Close() error {
+	err := p.PipeReader.Close()
+	<-p.done
 	return err
 }
 
@@ -85,34 +74,34 @@ func (s *Server) openSource(c *call) (*catalog.Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.catalog.Get(c.r.Context(), from.Ref, catalog.Access{If: conditions})
+	found, err := s.catalog.Get(c.r.Context(), from.ref, catalog.Access{If: conditions})
 	if err == nil {
 		if err = readable(found.Item); err != nil {
 			found.Close()
 		}
 	}
 	if err != nil {
-		return nil, sourceFault(err)
+		return nil, sourceError(err)
 	}
 	return found, nil
 }
 
-// sourceFault says why a source cannot be read, as Azure does: only a condition
+// sourceError is Azure's error for a source that cannot be read: only a condition
 // that does not hold has a code of its own.
-func sourceFault(err error) error {
-	var f *azerr.Error
+func sourceError(err error) error {
+	var e *azerr.Error
 	switch {
 	case catalog.NotModified(err):
 		return unverified(http.StatusNotModified, "The source has not changed.")
-	case isFault(err, azerr.ConditionNotMet):
+	case azerr.HasCode(err, azerr.ConditionNotMet):
 		return azerr.New(azerr.SourceConditionNotMet)
-	case errors.As(err, &f):
-		return unreadable(f)
+	case errors.As(err, &e):
+		return unreadable(e)
 	}
 	return err
 }
 
-// sourceRange reads which part of the source is meant.
+// sourceRange reads which range of the source is meant.
 func (c *call) sourceRange(size int64) (span, error) {
 	const name = "x-ms-source-range"
 	text := c.r.Header.Get(name)
@@ -126,9 +115,9 @@ func (c *call) sourceRange(size int64) (span, error) {
 	return within(first, last, size)
 }
 
-// checkSource compares the whole source with the checksum that came along, if
-// one did. What is copied then must be the version that was compared.
-func (s *Server) checkSource(c *call, r *catalog.CopyRequest) error {
+// verifySource compares the whole source with the checksum that was sent, if one
+// was. The version that is copied must then be the one that was compared.
+func (s *Server) verifySource(c *call, r *catalog.CopyRequest) error {
 	want, err := md5Header(c.r.Header, "x-ms-source-content-md5")
 	if err != nil || want == nil {
 		return err
@@ -143,5 +132,5 @@ func (s *Server) checkSource(c *call, r *catalog.CopyRequest) error {
 		return err
 	}
 	r.SourceIf.Match = found.ETag()
-	return sums{md5: want}.match([md5.Size]byte(sum.Sum(nil)), 0)
+	return checksums{md5: want}.match([md5.Size]byte(sum.Sum(nil)), 0)
 }

@@ -12,35 +12,24 @@ import (
 	"github.com/leasehold/leasehold/azure/content"
 )
 
-// maxSummed is the largest range whose checksum is made on the way.
+// maxSummed is the largest range that can be sent with its checksum.
 const maxSummed = 4 << 20
 
-// headBlob tells all about a blob but its content.
-func (s *Server) headBlob(c *call) error {
-	access, err := c.access()
+// getBlobProperties answers with everything about a blob but its content.
+func (s *Server) getBlobProperties(c *call) error {
+	found, err := s.catalog.Head(c.r.Context(), c.ref, c.access)
 	if err != nil {
 		return err
 	}
-	found, err := s.catalog.Head(c.r.Context(), c.ref, access)
-	if err != nil {
-		return err
-	}
-	h := c.header()
-	setItem(h, found)
-	c.override()
-	setMD5(h, "Content-Md5", found)
-	h.Set("Content-Length", strconv.FormatInt(found.Size, 10))
-	c.begin(http.StatusOK)
+	c.setBlob(found, "Content-Md5")
+	c.header().Set("Content-Length", strconv.FormatInt(found.Size, 10))
+	c.writeHeader(http.StatusOK)
 	return nil
 }
 
 // getBlob sends a blob, or a range of it.
 func (s *Server) getBlob(c *call) error {
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
-	found, err := s.catalog.Get(c.r.Context(), c.ref, access)
+	found, err := s.catalog.Get(c.r.Context(), c.ref, c.access)
 	if err != nil {
 		return err
 	}
@@ -75,78 +64,76 @@ func archivedSnapshot() error {
 }
 
 func (c *call) sendWhole(found *catalog.Content) error {
-	if c.wants("md5") || c.wants("crc64") {
-		return noHeader("x-ms-range") // checksums on the way are made of ranges
+	if c.rangeChecksum("md5") || c.rangeChecksum("crc64") {
+		return noHeader("x-ms-range")
 	}
-	h := c.header()
-	setItem(h, found.Item)
-	c.override()
-	setMD5(h, "Content-Md5", found.Item)
+	c.setBlob(found.Item, "Content-Md5")
 	return c.send(found, span{0, found.Size}, http.StatusOK)
 }
 
-// sendRange sends a range. The MD5 of the whole blob goes along under another
-// name: Content-MD5 is about what is sent.
+// sendRange sends a range. The MD5 of the whole blob has another name here:
+// Content-MD5 is about what is sent.
 func (c *call) sendRange(found *catalog.Content, at span) error {
-	summed := c.wants("md5") || c.wants("crc64")
+	byMD5, byCRC := c.rangeChecksum("md5"), c.rangeChecksum("crc64")
 	switch {
-	case c.wants("md5") && c.wants("crc64"):
+	case byMD5 && byCRC:
 		return badHeader("x-ms-range-get-content-md5", "only one checksum can be asked for")
-	case summed && at.n > maxSummed:
+	case (byMD5 || byCRC) && at.n > maxSummed:
 		return azerr.New(azerr.OutOfRangeInput).With("The checksum of a range is made for 4 MiB at most.")
 	}
-	h := c.header()
-	setItem(h, found.Item)
-	c.override()
-	setMD5(h, "X-Ms-Blob-Content-Md5", found.Item)
-	h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", at.offset, at.offset+at.n-1, found.Size))
-	if summed {
+	c.setBlob(found.Item, "X-Ms-Blob-Content-Md5")
+	c.header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", at.offset, at.offset+at.n-1, found.Size))
+	if byMD5 || byCRC {
 		return c.sendSummed(found, at)
 	}
 	return c.send(found, at, http.StatusPartialContent)
 }
 
-// wants reports whether the checksum of what is sent is asked for.
-func (c *call) wants(sum string) bool { return c.r.Header.Get("x-ms-range-get-content-"+sum) == "true" }
+// rangeChecksum reports whether the request asks for this checksum of the range.
+func (c *call) rangeChecksum(kind string) bool {
+	return c.r.Header.Get("x-ms-range-get-content-"+kind) == "true"
+}
 
 // sendSummed sends a small range after its checksum.
 func (c *call) sendSummed(found *catalog.Content, at span) error {
-	var part bytes.Buffer
-	if err := found.WriteTo(c.r.Context(), &part, at.offset, at.n); err != nil {
+	var data bytes.Buffer
+	if err := found.WriteTo(c.r.Context(), &data, at.offset, at.n); err != nil {
 		return err
 	}
 	h := c.header()
-	if c.wants("md5") {
-		sum := md5.Sum(part.Bytes())
+	if c.rangeChecksum("md5") {
+		sum := md5.Sum(data.Bytes())
 		h.Set("Content-Md5", base64Of(sum[:]))
 	} else {
-		h.Set("X-Ms-Content-Crc64", crcText(content.UpdateCRC(0, part.Bytes())))
+		h.Set("X-Ms-Content-Crc64", crcText(content.UpdateCRC(0, data.Bytes())))
 	}
 	h.Set("Content-Length", strconv.FormatInt(at.n, 10))
-	c.begin(http.StatusPartialContent)
-	_, _ = c.w.Write(part.Bytes()) // whoever is gone needs no content
+	c.writeHeader(http.StatusPartialContent)
+	_, _ = c.w.Write(data.Bytes()) // a client that is gone needs no content
 	return nil
 }
 
-// send streams content. Once it has begun, a failure can only cut it off.
+// send streams content. A failure after the headers can only cut it off.
 func (c *call) send(found *catalog.Content, at span, status int) error {
 	c.header().Set("Content-Length", strconv.FormatInt(at.n, 10))
-	c.begin(status)
+	c.writeHeader(status)
 	return found.WriteTo(c.r.Context(), c.w, at.offset, at.n)
+}
+
+// setBlob sets the headers of a blob, those that a shared access signature
+// prescribes instead of its own, and its MD5 under this name.
+func (c *call) setBlob(i *catalog.Item, md5Name string) {
+	setItem(c.header(), i)
+	if c.sas != nil {
+		for name, values := range c.sas.Overrides() {
+			c.header()[name] = values
+		}
+	}
+	setMD5(c.header(), md5Name, i)
 }
 
 func setMD5(h http.Header, name string, i *catalog.Item) {
 	if i.ContentMD5 != nil {
 		h.Set(name, base64Of(i.ContentMD5))
-	}
-}
-
-// override sets the headers that a shared access signature prescribes.
-func (c *call) override() {
-	if c.sas == nil {
-		return
-	}
-	for name, values := range c.sas.Overrides() {
-		c.header()[name] = values
 	}
 }

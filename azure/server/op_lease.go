@@ -10,7 +10,7 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// lease carries out one of the five lease operations.
+// lease runs one of the five lease operations on a blob or a container.
 func (s *Server) lease(c *call) error {
 	request, err := c.leaseRequest()
 	if err != nil {
@@ -35,35 +35,33 @@ func (s *Server) lease(c *call) error {
 	return c.answer(http.StatusOK)
 }
 
-// wholeSeconds rounds up, so that whoever waits that long waits long enough.
+// wholeSeconds rounds up, so that a client that waits so long waits long enough.
 func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64((max(d, 0)+time.Second-1)/time.Second), 10)
 }
 
 // leaseRequest reads what the operation needs from the headers.
 func (c *call) leaseRequest() (r catalog.LeaseRequest, err error) {
-	r.Action, r.Caller, r.Final = catalog.Action(c.op.Value), c.caller(), c.dialect.finalEnds
-	if r.If, err = c.conditions(); err != nil {
-		return r, err
-	}
+	r.Action, r.Final = catalog.Action(c.op.Value), c.api.finalEnds
+	r.If, r.Caller = c.access.If, c.access.Caller
 	switch r.Action {
 	case catalog.Acquire:
 		if r.Duration, err = c.leaseDuration(); err == nil {
 			r.Proposed, err = c.leaseID("X-Ms-Proposed-Lease-Id")
 		}
 	case catalog.Change:
-		if r.Proposed, err = c.mustHaveID("X-Ms-Proposed-Lease-Id"); err == nil {
-			r.ID, err = c.mustHaveID("X-Ms-Lease-Id")
+		if r.Proposed, err = c.requiredID("X-Ms-Proposed-Lease-Id"); err == nil {
+			r.ID, err = c.requiredID("X-Ms-Lease-Id")
 		}
 	case catalog.Renew, catalog.Release:
-		r.ID, err = c.mustHaveID("X-Ms-Lease-Id")
+		r.ID, err = c.requiredID("X-Ms-Lease-Id")
 	case catalog.Break:
 		r.Period, err = c.breakPeriod()
 	}
 	return r, err
 }
 
-func (c *call) mustHaveID(name string) (leasehold.ID, error) {
+func (c *call) requiredID(name string) (leasehold.ID, error) {
 	if first(c.r.Header, name) == "" {
 		return leasehold.ID{}, noHeader(name)
 	}
@@ -151,9 +149,9 @@ func guardCode(e *catalog.LeaseError) string {
 	return azerr.LeaseIdMismatchWithBlobOperation
 }
 
-// localZureLeaseCode names a refusal by a lease as LocalZure does: LeaseNotFound
-// if there is no lease that could be meant, LeaseIdMismatch if there is another.
-func localZureLeaseCode(e *catalog.LeaseError) string {
+// plainLeaseCode names a refusal by a lease in the plain API: LeaseNotFound if no
+// lease can be meant, LeaseIdMismatch if another is there.
+func plainLeaseCode(e *catalog.LeaseError) string {
 	switch e.Action {
 	case catalog.Acquire:
 		return azureLeaseCode(e)

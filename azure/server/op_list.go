@@ -9,7 +9,7 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// listing is what the query of a list says, whatever it is a list of.
+// listing is the query of a list of blobs or of containers.
 type listing struct {
 	prefix, marker, delimiter string
 	max                       int    // entries of a page
@@ -17,8 +17,8 @@ type listing struct {
 	include                   map[string]bool
 }
 
-// readListing reads the query of a list, which may include these things. What
-// this door has none of, such as deleted blobs, adds nothing to a list.
+// readListing reads the query of a list. Known are the words that include may
+// have; those for what this server lacks, such as deleted blobs, add nothing.
 func (c *call) readListing(known string) (listing, error) {
 	l := listing{prefix: c.query.Get("prefix"), marker: c.query.Get("marker"), delimiter: c.query.Get("delimiter"), include: map[string]bool{}}
 	for _, values := range c.query.Values()["include"] {
@@ -39,7 +39,7 @@ func (c *call) readListing(known string) (listing, error) {
 	return l, err
 }
 
-// pageSize reads maxresults. More than a page can have is as much as it can.
+// pageSize reads maxresults, at most catalog.MaxPage.
 func pageSize(text string) (int, error) {
 	if text == "" {
 		return catalog.MaxPage, nil
@@ -54,8 +54,8 @@ func pageSize(text string) (int, error) {
 	return min(n, catalog.MaxPage), nil
 }
 
-// begin writes what all lists begin with.
-func (l listing) begin(x *xmlWriter) {
+// writeHead writes what all lists start with.
+func (l listing) writeHead(x *xmlWriter) {
 	x.name("Prefix", l.prefix)
 	x.element("Marker", l.marker)
 	if l.maxResults != "" {
@@ -78,19 +78,19 @@ func (s *Server) listBlobs(c *call) error {
 		return err
 	}
 	if l.include["tags"] {
-		if err := c.mayTag("A list with tags"); err != nil {
+		if err := c.authorizeTags("A list with tags"); err != nil {
 			return err
 		}
 	}
 	page, err := s.catalog.List(c.r.Context(), c.ref, catalog.ListRequest{
 		Prefix: l.prefix, Delimiter: l.delimiter, Marker: l.marker, Max: l.max,
-		Snapshots: l.include["snapshots"], Uncommitted: l.include["uncommittedblobs"], BaseFirst: c.dialect.baseFirst,
+		Snapshots: l.include["snapshots"], Uncommitted: l.include["uncommittedblobs"], BaseFirst: c.api.baseFirst,
 	})
 	if err != nil {
 		return err
 	}
 	x := newXML("EnumerationResults", "ServiceEndpoint", s.endpoint(c), "ContainerName", c.ref.Container)
-	l.begin(x)
+	l.writeHead(x)
 	x.open("Blobs")
 	for _, e := range page.Entries {
 		if e.Item == nil {
@@ -102,7 +102,7 @@ func (s *Server) listBlobs(c *call) error {
 	x.close("Blobs")
 	x.element("NextMarker", page.Next)
 	x.close("EnumerationResults")
-	return c.answerDocument(http.StatusOK, x.bytes())
+	return c.answerBytes(http.StatusOK, xmlType, x.bytes())
 }
 
 func (s *Server) listContainers(c *call) error {
@@ -115,7 +115,7 @@ func (s *Server) listContainers(c *call) error {
 		return err
 	}
 	x := newXML("EnumerationResults", "ServiceEndpoint", s.endpoint(c))
-	l.begin(x)
+	l.writeHead(x)
 	x.open("Containers")
 	for _, found := range page.Containers {
 		x.container(found, l.include)
@@ -123,21 +123,5 @@ func (s *Server) listContainers(c *call) error {
 	x.close("Containers")
 	x.element("NextMarker", page.Next)
 	x.close("EnumerationResults")
-	return c.answerDocument(http.StatusOK, x.bytes())
-}
-
-// endpoint returns the address of the account as the client knows it.
-func (s *Server) endpoint(c *call) string {
-	scheme := "http://"
-	if c.r.TLS != nil {
-		scheme = "https://"
-	}
-	if _, inHost := s.accounts.Lookup(firstLabel(c.r.Host)); inHost && c.dialect.prefix == "" {
-		return scheme + c.r.Host + "/"
-	}
-	account := c.ref.Account
-	if c.secondary {
-		account += "-secondary"
-	}
-	return scheme + c.r.Host + c.dialect.prefix + "/" + account + "/"
+	return c.answerBytes(http.StatusOK, xmlType, x.bytes())
 }

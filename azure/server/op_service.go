@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// accountInfo tells what kind of account this is.
-func (s *Server) accountInfo(c *call) error {
+// getAccountInfo answers which kind of account this is.
+func (s *Server) getAccountInfo(c *call) error {
 	h := c.header()
 	h.Set("X-Ms-Sku-Name", "Standard_RAGRS")
 	h.Set("X-Ms-Account-Kind", "StorageV2")
@@ -14,33 +14,32 @@ func (s *Server) accountInfo(c *call) error {
 	return c.answer(http.StatusOK)
 }
 
-// serviceStats tells how far the secondary is behind: it is the primary, so
-// never.
-func (s *Server) serviceStats(c *call) error {
+// getServiceStats answers how far the secondary is behind: never, it is the
+// primary.
+func (s *Server) getServiceStats(c *call) error {
 	if !c.secondary {
 		return badQuery("comp", "stats are told by the secondary endpoint only")
 	}
 	x := newXML("StorageServiceStats")
 	x.open("GeoReplication")
 	x.element("Status", "live")
-	x.element("LastSyncTime", c.began.UTC().Format(http.TimeFormat))
+	x.element("LastSyncTime", c.started.UTC().Format(http.TimeFormat))
 	x.close("GeoReplication")
 	x.close("StorageServiceStats")
-	return c.answerDocument(http.StatusOK, x.bytes())
+	return c.answerBytes(http.StatusOK, xmlType, x.bytes())
 }
 
-// reset deletes all that the account has, leased or not, so that tests can
-// begin anew.
-func (s *Server) reset(c *call) error {
+// resetAccount deletes all that the account has, leased or not, between tests.
+func (s *Server) resetAccount(c *call) error {
 	if err := s.catalog.Reset(c.r.Context(), c.ref.Account); err != nil {
 		return err
 	}
 	return c.answer(http.StatusAccepted)
 }
 
-// properties returns those of the account.
+// properties returns the service properties of the account.
 func (s *Server) properties(c *call) (properties, error) {
-	p := unset()
+	p := defaultProperties()
 	stored, err := s.catalog.ServiceProperties(c.r.Context(), c.ref.Account)
 	if err == nil && len(stored) > 0 {
 		err = json.Unmarshal(stored, &p)
@@ -48,7 +47,7 @@ func (s *Server) properties(c *call) (properties, error) {
 	return p, err
 }
 
-func (s *Server) serviceProperties(c *call) error {
+func (s *Server) getServiceProperties(c *call) error {
 	p, err := s.properties(c)
 	if err != nil {
 		return err
@@ -58,19 +57,23 @@ func (s *Server) serviceProperties(c *call) error {
 
 func (s *Server) setServiceProperties(c *call) error {
 	var sent properties
-	if err := c.readXML(&sent); err != nil {
+	body, err := c.readAll(maxXML)
+	if err != nil {
 		return err
 	}
-	if err := sent.check(); err != nil {
+	if err := parseXML(body, &sent); err != nil {
 		return err
 	}
-	s.settings.Lock() // two that change different things must both win
+	if err := sent.validate(); err != nil {
+		return err
+	}
+	s.settings.Lock() // two requests that change different properties must both win
 	defer s.settings.Unlock()
 	p, err := s.properties(c)
 	if err != nil {
 		return err
 	}
-	p.take(sent)
+	p.merge(sent)
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err

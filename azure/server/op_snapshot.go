@@ -10,36 +10,28 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// snapshotBlob takes a snapshot. Metadata that comes along is the snapshot's;
-// without any it has the blob's.
+// snapshotBlob makes a snapshot. Metadata that is sent is the snapshot's; without
+// any it has the blob's.
 func (s *Server) snapshotBlob(c *call) error {
 	metadata, err := c.metadata()
 	if err != nil {
 		return err
 	}
-	access, err := c.access()
+	created, err := s.catalog.Snapshot(c.r.Context(), c.ref, metadata, c.access)
 	if err != nil {
 		return err
 	}
-	taken, err := s.catalog.Snapshot(c.r.Context(), c.ref, metadata, access)
-	if err != nil {
-		return err
-	}
-	c.header().Set("X-Ms-Snapshot", taken.Snapshot.String())
-	return c.written(taken)
+	c.header().Set("X-Ms-Snapshot", created.Snapshot.String())
+	return c.answerCreated(created)
 }
 
-// setExpiry says when a snapshot goes by itself. The headers are those that
-// Azure has for files; blobs themselves do not expire here.
-func (s *Server) setExpiry(c *call) error {
+// setBlobExpiry sets when a snapshot expires. The headers are those that Azure has
+// for files; blobs themselves do not expire here.
+func (s *Server) setBlobExpiry(c *call) error {
 	if !c.ref.IsSnapshot() {
 		return azerr.New(azerr.NotImplemented).With("This server lets only snapshots expire: name one with snapshot=.")
 	}
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
-	if access.If != (catalog.Conditions{}) {
+	if c.access.If != (catalog.Conditions{}) {
 		return azerr.New(azerr.ConditionHeadersNotSupported)
 	}
 	at, err := c.expiry()
@@ -52,7 +44,7 @@ func (s *Server) setExpiry(c *call) error {
 	return c.answer(http.StatusOK)
 }
 
-// expiry reads when something is to go; nil: never.
+// expiry reads a time of expiry; nil: never.
 func (c *call) expiry() (*catalog.Ticks, error) {
 	const option, when = "x-ms-expiry-option", "x-ms-expiry-time"
 	text := c.r.Header.Get(when)
@@ -66,10 +58,10 @@ func (c *call) expiry() (*catalog.Ticks, error) {
 		if err != nil || ms <= 0 || ms > int64(100*365*24*time.Hour/time.Millisecond) {
 			return nil, badHeader(when, "it must be a number of milliseconds from now, up to a hundred years")
 		}
-		return new(catalog.TicksOf(c.began.Add(time.Duration(ms) * time.Millisecond))), nil
+		return new(catalog.TicksOf(c.started.Add(time.Duration(ms) * time.Millisecond))), nil
 	case "Absolute":
 		at, err := http.ParseTime(text)
-		if err != nil || !at.After(c.began) {
+		if err != nil || !at.After(c.started) {
 			return nil, badHeader(when, "it must be a date in the future, as in Mon, 02 Jan 2006 15:04:05 GMT")
 		}
 		return new(catalog.TicksOf(at)), nil
@@ -91,22 +83,21 @@ type LineageEntry struct {
 	Modified     time.Time  `json:"modified"`
 	Size         int64      `json:"size"`
 	Own          int64      `json:"own_bytes"`               // what deleting it alone would free
-	Of           string     `json:"of_etag,omitempty"`       // the blob's ETag when the snapshot was taken
+	Of           string     `json:"of_etag,omitempty"`       // the blob's ETag when the snapshot was made
 	RestoredFrom string     `json:"restored_from,omitempty"` // the snapshot that the content is a copy of
 	Expires      *time.Time `json:"expires,omitempty"`
 }
 
-// lineage tells where a blob's snapshots come from, what they cost, and when
-// they go.
-func (s *Server) lineage(c *call) error {
+// getLineage answers where a blob's snapshots come from, what they cost, and when
+// they expire.
+func (s *Server) getLineage(c *call) error {
 	found, err := s.catalog.Lineage(c.r.Context(), c.ref)
 	if err != nil {
 		return err
 	}
 	answer := Lineage{Blob: c.ref.Blob, Snapshots: []LineageEntry{}}
 	if found.Base != nil {
-		base := lineageEntry(found.Base)
-		answer.Base = &base
+		answer.Base = new(lineageEntry(found.Base))
 	}
 	for _, e := range found.Snapshots {
 		answer.Snapshots = append(answer.Snapshots, lineageEntry(e))
@@ -125,8 +116,7 @@ func lineageEntry(e *catalog.LineageEntry) LineageEntry {
 	}
 	entry.RestoredFrom = e.RestoredFrom.String()
 	if e.Expires != nil {
-		at := e.Expires.Time()
-		entry.Expires = &at
+		entry.Expires = new(e.Expires.Time())
 	}
 	return entry
 }

@@ -109,7 +109,7 @@ func TestTruncatedBody(t *testing.T) {
 func TestUnbuiltHeaders(t *testing.T) {
 	d := newDoor(t)
 	d.ensure("box")
-	for _, u := range unbuiltHeaders {
+	for _, u := range unsupportedHeaders {
 		r := d.signed("PUT", "/"+testAccount+"/box/a", "x", "x-ms-blob-type", "BlockBlob", u.name, "x")
 		if got := statusAndCode(r); got != "501 NotImplemented" {
 			t.Errorf("%s = %s, want 501 NotImplemented", u.name, got)
@@ -124,7 +124,7 @@ func TestUnbuiltHeaders(t *testing.T) {
 func TestHalfAnAnswer(t *testing.T) {
 	d := newDoor(t)
 	half := operation{Name: "Half", Level: atService, Method: "GET", Comp: "half", Handle: func(_ *Server, c *call) error {
-		c.begin(http.StatusOK)
+		c.writeHeader(http.StatusOK)
 		_, _ = io.WriteString(c.w, "half")
 		return errors.New("the disk is gone")
 	}}

@@ -15,72 +15,72 @@ func TestAddresses(t *testing.T) {
 	const local = "127.0.0.1:10000"
 	for _, test := range []struct {
 		host, path string
-		dialect    *dialect
+		api        *api
 		want       address // its Account is devstoreaccount1 unless it has one
 		refused    string
 	}{
-		{local, "/devstoreaccount1", azure, address{level: atService}, ""},
-		{local, "/devstoreaccount1/", azure, address{level: atService}, ""},
-		{local, "/devstoreaccount1-secondary/", azure, address{level: atService, secondary: true}, ""},
-		{local, "/devstoreaccount1/box?restype=container", azure, address{level: atContainer, Ref: catalog.Ref{Container: "box"}}, ""},
-		{local, "/devstoreaccount1/box/?restype=container", azure, address{level: atContainer, Ref: catalog.Ref{Container: "box"}}, ""},
-		{local, "/devstoreaccount1/%24root?restype=container", azure, address{level: atContainer, Ref: catalog.Ref{Container: "$root"}}, ""},
-		{local, "/devstoreaccount1/$logs?restype=container", azure, address{level: atContainer, Ref: catalog.Ref{Container: "$logs"}}, ""},
-		{local, "/devstoreaccount1/box/a", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
-		{local, "/devstoreaccount1/lonely", azure, address{level: atBlob, lone: true, Ref: catalog.Ref{Container: "$root", Blob: "lonely"}}, ""},
-		{local, "/devstoreaccount1/$root/lonely", azure, address{level: atBlob, Ref: catalog.Ref{Container: "$root", Blob: "lonely"}}, ""},
-		{local, "/devstoreaccount1/box/a//b/../c/", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "a//b/../c/"}}, ""},
-		{local, "/devstoreaccount1/box/../../etc/passwd", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "../../etc/passwd"}}, ""},
-		{local, "/devstoreaccount1/box//", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "/"}}, ""},
-		{local, "/devstoreaccount1/box/a%2Fb%20c%25", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "a/b c%"}}, ""},
-		{local, "/devstoreaccount1/box/%E2%98%83+?x=y", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "☃+"}}, ""},
-		{"devstoreaccount1.blob.core.windows.net", "/box/a", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
-		{"DevStoreAccount1.blob.localhost:10000", "/", azure, address{level: atService}, ""},
-		{"otheraccount-secondary.blob.local:80", "/box/a", azure, address{level: atBlob, secondary: true, Ref: catalog.Ref{Account: "otheraccount", Container: "box", Blob: "a"}}, ""},
-		{"devstoreaccount1", "/devstoreaccount1/box/a", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
-		{"blob.example.com", "/devstoreaccount1/box/a", azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
-		{"devstoreaccount1.example.com", "/blob/devstoreaccount1/box/a", localZure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
-		{local, "/blob/otheraccount/box?restype=container", localZure, address{level: atContainer, Ref: catalog.Ref{Account: "otheraccount", Container: "box"}}, ""},
+		{local, "/devstoreaccount1", azureAPI, address{level: atService}, ""},
+		{local, "/devstoreaccount1/", azureAPI, address{level: atService}, ""},
+		{local, "/devstoreaccount1-secondary/", azureAPI, address{level: atService, secondary: true}, ""},
+		{local, "/devstoreaccount1/box?restype=container", azureAPI, address{level: atContainer, ref: catalog.Ref{Container: "box"}}, ""},
+		{local, "/devstoreaccount1/box/?restype=container", azureAPI, address{level: atContainer, ref: catalog.Ref{Container: "box"}}, ""},
+		{local, "/devstoreaccount1/%24root?restype=container", azureAPI, address{level: atContainer, ref: catalog.Ref{Container: "$root"}}, ""},
+		{local, "/devstoreaccount1/$logs?restype=container", azureAPI, address{level: atContainer, ref: catalog.Ref{Container: "$logs"}}, ""},
+		{local, "/devstoreaccount1/box/a", azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
+		{local, "/devstoreaccount1/lonely", azureAPI, address{level: atBlob, lone: true, ref: catalog.Ref{Container: "$root", Blob: "lonely"}}, ""},
+		{local, "/devstoreaccount1/$root/lonely", azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "$root", Blob: "lonely"}}, ""},
+		{local, "/devstoreaccount1/box/a//b/../c/", azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: "a//b/../c/"}}, ""},
+		{local, "/devstoreaccount1/box/../../etc/passwd", azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: "../../etc/passwd"}}, ""},
+		{local, "/devstoreaccount1/box//", azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: "/"}}, ""},
+		{local, "/devstoreaccount1/box/a%2Fb%20c%25", azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: "a/b c%"}}, ""},
+		{local, "/devstoreaccount1/box/%E2%98%83+?x=y", azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: "☃+"}}, ""},
+		{"devstoreaccount1.blob.core.windows.net", "/box/a", azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
+		{"DevStoreAccount1.blob.localhost:10000", "/", azureAPI, address{level: atService}, ""},
+		{"otheraccount-secondary.blob.local:80", "/box/a", azureAPI, address{level: atBlob, secondary: true, ref: catalog.Ref{Account: "otheraccount", Container: "box", Blob: "a"}}, ""},
+		{"devstoreaccount1", "/devstoreaccount1/box/a", azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
+		{"blob.example.com", "/devstoreaccount1/box/a", azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
+		{"devstoreaccount1.example.com", "/blob/devstoreaccount1/box/a", plainAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: "a"}}, ""},
+		{local, "/blob/otheraccount/box?restype=container", plainAPI, address{level: atContainer, ref: catalog.Ref{Account: "otheraccount", Container: "box"}}, ""},
 
-		{local, "/", azure, address{}, "ResourceNotFound"},
-		{local, "/nobody/box/a", azure, address{}, "ResourceNotFound"},
-		{local, "/blob/nobody/box/a", localZure, address{level: atBlob, Ref: catalog.Ref{Account: "nobody", Container: "box", Blob: "a"}}, ""},
-		{local, "/blob/nobody-secondary/box/a", localZure, address{level: atBlob, secondary: true, Ref: catalog.Ref{Account: "nobody", Container: "box", Blob: "a"}}, ""},
-		{local, "/blob/No.body/box/a", localZure, address{}, "ResourceNotFound"},
-		{local, "/blob/devstoreaccount1/box?comp=lease", localZure, address{level: atContainer, Ref: catalog.Ref{Container: "box"}}, ""},
-		{local, "/blob/devstoreaccount1/$root?comp=lease", localZure, address{level: atContainer, Ref: catalog.Ref{Container: "$root"}}, ""},
-		{local, "/blob/devstoreaccount1/$root/box?comp=lease", localZure, address{level: atBlob, Ref: catalog.Ref{Container: "$root", Blob: "box"}}, ""},
-		{local, "/v1/leases", localZure, address{}, "InvalidUri"},
-		{local, "/devstoreaccount1/Box?restype=container", azure, address{}, "InvalidResourceName"},
-		{local, "/devstoreaccount1/b--x/a", azure, address{}, "InvalidResourceName"},
-		{local, "/devstoreaccount1/bo/a", azure, address{}, "OutOfRangeInput"},
-		{local, "/devstoreaccount1/../a", azure, address{}, "OutOfRangeInput"},
-		{local, "/devstoreaccount1//a", azure, address{}, "OutOfRangeInput"},
-		{local, "/devstoreaccount1/box%2Fa", azure, address{}, ""},
-		{local, "/devstoreaccount1/box/", azure, address{}, "InvalidUri"},
-		{local, "/devstoreaccount1/box/%FF%FE", azure, address{}, "InvalidUri"},
-		{local, "/devstoreaccount1/box/" + strings.Repeat("x", 1025), azure, address{}, "InvalidResourceName"},
-		{local, "/devstoreaccount1/box/" + strings.Repeat("%C3%A9", 1024), azure, address{level: atBlob, Ref: catalog.Ref{Container: "box", Blob: strings.Repeat("é", 1024)}}, ""},
+		{local, "/", azureAPI, address{}, "ResourceNotFound"},
+		{local, "/nobody/box/a", azureAPI, address{}, "ResourceNotFound"},
+		{local, "/blob/nobody/box/a", plainAPI, address{level: atBlob, ref: catalog.Ref{Account: "nobody", Container: "box", Blob: "a"}}, ""},
+		{local, "/blob/nobody-secondary/box/a", plainAPI, address{level: atBlob, secondary: true, ref: catalog.Ref{Account: "nobody", Container: "box", Blob: "a"}}, ""},
+		{local, "/blob/No.body/box/a", plainAPI, address{}, "ResourceNotFound"},
+		{local, "/blob/devstoreaccount1/box?comp=lease", plainAPI, address{level: atContainer, ref: catalog.Ref{Container: "box"}}, ""},
+		{local, "/blob/devstoreaccount1/$root?comp=lease", plainAPI, address{level: atContainer, ref: catalog.Ref{Container: "$root"}}, ""},
+		{local, "/blob/devstoreaccount1/$root/box?comp=lease", plainAPI, address{level: atBlob, ref: catalog.Ref{Container: "$root", Blob: "box"}}, ""},
+		{local, "/v1/leases", plainAPI, address{}, "InvalidUri"},
+		{local, "/devstoreaccount1/Box?restype=container", azureAPI, address{}, "InvalidResourceName"},
+		{local, "/devstoreaccount1/b--x/a", azureAPI, address{}, "InvalidResourceName"},
+		{local, "/devstoreaccount1/bo/a", azureAPI, address{}, "OutOfRangeInput"},
+		{local, "/devstoreaccount1/../a", azureAPI, address{}, "OutOfRangeInput"},
+		{local, "/devstoreaccount1//a", azureAPI, address{}, "OutOfRangeInput"},
+		{local, "/devstoreaccount1/box%2Fa", azureAPI, address{}, ""},
+		{local, "/devstoreaccount1/box/", azureAPI, address{}, "InvalidUri"},
+		{local, "/devstoreaccount1/box/%FF%FE", azureAPI, address{}, "InvalidUri"},
+		{local, "/devstoreaccount1/box/" + strings.Repeat("x", 1025), azureAPI, address{}, "InvalidResourceName"},
+		{local, "/devstoreaccount1/box/" + strings.Repeat("%C3%A9", 1024), azureAPI, address{level: atBlob, ref: catalog.Ref{Container: "box", Blob: strings.Repeat("é", 1024)}}, ""},
 	} {
 		if test.want == (address{}) && test.refused == "" { // a name with a slash in the root container
-			test.want = address{level: atBlob, lone: true, Ref: catalog.Ref{Container: "$root", Blob: "box/a"}}
+			test.want = address{level: atBlob, lone: true, ref: catalog.Ref{Container: "$root", Blob: "box/a"}}
 		}
 		r, err := http.NewRequest("GET", "http://x"+test.path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Host = test.host
-		c := &call{r: r, dialect: test.dialect}
-		err = d.server.locate(c)
-		got := address{Ref: c.ref, level: c.level, secondary: c.secondary, lone: c.lone}
+		c := &call{r: r, api: test.api}
+		err = d.server.parseAddress(c)
+		got := c.address
 		if test.refused != "" {
-			if f := (&call{r: r, dialect: azure}).faultOf(err); err == nil || f.Code != test.refused {
+			if f := (&call{r: r, api: azureAPI}).azureError(err); err == nil || f.Code != test.refused {
 				t.Errorf("%s%s: %+v, %v, want %s", test.host, test.path, got, err, test.refused)
 			}
 			continue
 		}
-		if test.want.Account == "" {
-			test.want.Account = testAccount
+		if test.want.ref.Account == "" {
+			test.want.ref.Account = testAccount
 		}
 		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(address{}, catalog.Snapshot{})); err != nil || diff != "" {
 			t.Errorf("%s%s: %v (-want +got):\n%s", test.host, test.path, err, diff)
@@ -171,7 +171,7 @@ func TestEveryAnswer(t *testing.T) {
 // TestTable: the table of operations makes sense.
 func TestTable(t *testing.T) {
 	names := map[string]bool{}
-	for _, o := range operations() {
+	for _, o := range operations {
 		key := strings.Join([]string{string(o.Level), o.Method, o.Restype, o.Comp, o.Header, o.Value}, " ")
 		switch {
 		case names[key]:
@@ -185,8 +185,8 @@ func TestTable(t *testing.T) {
 		case o.Comp != strings.ToLower(o.Comp) || o.Restype != strings.ToLower(o.Restype):
 			t.Errorf("%s: %s is not in lower case, so it is never found", o.Name, key)
 		}
-		if at := (place{o.Level, o.Restype, o.Comp}); unbuilt[at] != "" {
-			t.Errorf("%s is built and said to be unbuilt", o.Name)
+		if at := (route{o.Level, o.Restype, o.Comp}); unsupported[at] != "" {
+			t.Errorf("%s is built and said to be unsupported", o.Name)
 		}
 		names[key] = true
 	}

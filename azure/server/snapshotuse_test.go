@@ -49,11 +49,11 @@ func TestSnapshotOperations(t *testing.T) {
 		return d.signed(strings.Fields(o.Method)[0], path, "", headers...)
 	}
 	var deletion operation
-	for _, o := range slices.Concat(blobOperations, leaseOperations) {
+	for _, o := range operations {
 		key := strings.Fields(o.Method)[0] + " " + orElse(prefixed("comp=", o.Comp), "/")
 		status, ok := allowed[key]
 		switch {
-		case o.Level != atBlob:
+		case o.Level != atBlob || o.Restype != "":
 		case o.Name == "Delete Blob":
 			deletion = o
 		case ok && o.Header == "":

@@ -11,46 +11,45 @@ import (
 // stallTimeout is the default of Options.StallTimeout.
 const stallTimeout = time.Minute
 
-// piece is how much is written under one deadline, so that a client on a slow
+// maxWrite is how much is written under one deadline, so that a client on a slow
 // line makes progress, too.
-const piece = 64 << 10
+const maxWrite = 64 << 10
 
-// paced is the writer of a request that must make progress: a client that
-// neither sends nor takes a byte for a while is given up on, and so is a disk
-// that does not answer. Whole requests have no limit: a large blob over a slow
-// line takes its time.
-type paced struct {
+// stallWriter gives up on a request that makes no progress: a client that neither
+// sends nor receives a byte for a while, or a disk that does not answer. Whole
+// requests have no limit: a large blob over a slow line needs its time.
+type stallWriter struct {
 	http.ResponseWriter
 	rc      *http.ResponseController
 	timeout time.Duration
-	stalled *time.Timer // ends the request's context
-	end     context.CancelFunc
+	timer   *time.Timer // ends the request's context
+	cancel  context.CancelFunc
 	until   time.Time // the deadline of writes
 }
 
-// pace returns the writer, and the request with a context that ends when it
-// stalls. Call done at the end.
-func pace(w http.ResponseWriter, r *http.Request, timeout time.Duration) (*paced, *http.Request) {
-	ctx, end := context.WithCancel(r.Context())
-	p := &paced{ResponseWriter: w, rc: http.NewResponseController(w), timeout: timeout, end: end}
-	p.stalled = time.AfterFunc(timeout, end)
+// watchStalls returns the writer, and the request with a context that ends when it
+// stalls. Call stop at the end.
+func watchStalls(w http.ResponseWriter, r *http.Request, timeout time.Duration) (*stallWriter, *http.Request) {
+	ctx, cancel := context.WithCancel(r.Context())
+	s := &stallWriter{ResponseWriter: w, rc: http.NewResponseController(w), timeout: timeout, cancel: cancel}
+	s.timer = time.AfterFunc(timeout, cancel)
 	if r.ContentLength != 0 {
-		// Also for a body that nobody may come to read: net/http reads some of
-		// it to keep the connection.
-		_ = p.rc.SetReadDeadline(time.Now().Add(timeout))
+		// Also for a body that no handler reads: net/http reads some of it to keep
+		// the connection.
+		_ = s.rc.SetReadDeadline(time.Now().Add(timeout))
 	}
 	if r.ProtoMajor > 1 {
-		// HTTP/2 counts the server's WriteTimeout from the request, not from
-		// the answer, which an upload may hold up for long.
-		_ = p.rc.SetWriteDeadline(time.Time{})
+		// HTTP/2 counts the server's WriteTimeout from the request, not from the
+		// answer, which an upload may delay for long.
+		_ = s.rc.SetWriteDeadline(time.Time{})
 	}
-	return p, r.WithContext(ctx)
+	return s, r.WithContext(ctx)
 }
 
-func (p *paced) Write(b []byte) (n int, err error) {
+func (s *stallWriter) Write(b []byte) (n int, err error) {
 	for {
-		p.extend(&p.until, p.rc.SetWriteDeadline)
-		m, err := p.ResponseWriter.Write(b[n:min(n+piece, len(b))])
+		s.extend(&s.until, s.rc.SetWriteDeadline)
+		m, err := s.ResponseWriter.Write(b[n:min(n+maxWrite, len(b))])
 		n += m
 		if err != nil || n == len(b) {
 			return n, err
@@ -58,52 +57,52 @@ func (p *paced) Write(b []byte) (n int, err error) {
 	}
 }
 
-func (p *paced) WriteHeader(status int) {
-	p.extend(&p.until, p.rc.SetWriteDeadline)
-	p.ResponseWriter.WriteHeader(status)
+func (s *stallWriter) WriteHeader(status int) {
+	s.extend(&s.until, s.rc.SetWriteDeadline)
+	s.ResponseWriter.WriteHeader(status)
 }
 
-// extend moves a deadline when half of it has passed: moving it for every piece
-// costs more than the piece.
-func (p *paced) extend(until *time.Time, set func(time.Time) error) {
+// extend moves a deadline when half of it has passed: moving it for every write
+// costs more than the write.
+func (s *stallWriter) extend(until *time.Time, set func(time.Time) error) {
 	now := time.Now()
-	if until.Sub(now) < p.timeout/2 {
-		*until = now.Add(p.timeout)
+	if until.Sub(now) < s.timeout/2 {
+		*until = now.Add(s.timeout)
 		_ = set(*until)
-		p.stalled.Reset(p.timeout)
+		s.timer.Reset(s.timeout)
 	}
 }
 
-// done leaves the deadline of writes as it is: net/http has yet to pass on what
-// it holds, and lifts the deadline then.
-func (p *paced) done() {
-	p.stalled.Stop()
-	p.end()
+// stop keeps the deadline of writes: net/http has yet to flush its buffer, and
+// lifts the deadline then.
+func (s *stallWriter) stop() {
+	s.timer.Stop()
+	s.cancel()
 }
 
-func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+func (s *stallWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// pacedBody is the body of such a request.
-type pacedBody struct {
+// stallReader is the body of such a request.
+type stallReader struct {
 	io.Reader
-	pace  *paced
-	until time.Time
+	writer *stallWriter
+	until  time.Time
 }
 
 // body returns the body of the request, to be read to its end. A part of a batch
 // has none of its own.
 func (c *call) body() io.Reader {
-	if p, ok := c.w.(*paced); ok {
-		return &pacedBody{Reader: c.r.Body, pace: p}
+	if s, ok := c.w.(*stallWriter); ok {
+		return &stallReader{Reader: c.r.Body, writer: s}
 	}
 	return c.r.Body
 }
 
-func (b *pacedBody) Read(into []byte) (int, error) {
-	b.pace.extend(&b.until, b.pace.rc.SetReadDeadline)
-	n, err := b.Reader.Read(into)
-	if errors.Is(err, io.EOF) { // from now on silence is no offence
-		_ = b.pace.rc.SetReadDeadline(time.Time{})
+func (r *stallReader) Read(b []byte) (int, error) {
+	r.writer.extend(&r.until, r.writer.rc.SetReadDeadline)
+	n, err := r.Reader.Read(b)
+	if errors.Is(err, io.EOF) { // a client that has sent all may be silent
+		_ = r.writer.rc.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }

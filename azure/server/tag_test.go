@@ -134,7 +134,7 @@ func FuzzTagsHeader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c := &call{r: &http.Request{Header: http.Header{"X-Ms-Tags": {text}}}}
-		tags, err := c.tagsHeader()
+		tags, err := c.tags()
 		var known *azerr.Error
 		if err != nil && !errors.As(err, &known) {
 			t.Errorf("tagsHeader(%q) = %v, want a fault", text, err)
@@ -153,7 +153,7 @@ func FuzzTagsHeader(f *testing.F) {
 			t.Errorf("tagsHeader(%q) has %d tags", text, len(tags))
 		}
 		c.r.Header.Set("X-Ms-Tags", again.Encode())
-		second, err := c.tagsHeader()
+		second, err := c.tags()
 		if err != nil {
 			t.Fatalf("tagsHeader(%q) = %v", again.Encode(), err)
 		}

@@ -2,9 +2,9 @@ package server
 
 import "github.com/leasehold/leasehold/azure/azerr"
 
-// unbuilt are the operations that Azure has and this door has not. They are
-// answered with NotImplemented.
-var unbuilt = map[place]string{
+// unsupported are Azure's operations that this server answers with
+// NotImplemented.
+var unsupported = map[route]string{
 	{atService, "service", "userdelegationkey"}: "Get User Delegation Key",
 	{atContainer, "container", "undelete"}:      "Restore Container",
 	{atContainer, "container", "rename"}:        "Rename Container",
@@ -15,9 +15,9 @@ var unbuilt = map[place]string{
 	{atBlob, "", "legalhold"}:                   "Set Blob Legal Hold",
 }
 
-// unbuiltHeaders ask for what this door cannot give. Ignoring them would
+// unsupportedHeaders ask for what this server cannot give. Ignoring them would
 // pretend that a blob is encrypted or protected.
-var unbuiltHeaders = []struct{ name, feature string }{
+var unsupportedHeaders = []struct{ name, feature string }{
 	{"X-Ms-Encryption-Key", "customer-provided keys"},
 	{"X-Ms-Encryption-Scope", "encryption scopes"},
 	{"X-Ms-Default-Encryption-Scope", "encryption scopes"},
@@ -33,9 +33,9 @@ var unbuiltHeaders = []struct{ name, feature string }{
 
 const noVersions = "This server does not keep versions of blobs (versionid). It has snapshots."
 
-// checkOffered refuses what would be ignored otherwise.
-func (c *call) checkOffered() error {
-	for _, u := range unbuiltHeaders {
+// checkSupported refuses what would be ignored otherwise.
+func (c *call) checkSupported() error {
+	for _, u := range unsupportedHeaders {
 		if first(c.r.Header, u.name) != "" {
 			return azerr.New(azerr.NotImplemented).With("This server does not offer %s, which the header %s asks for.", u.feature, u.name)
 		}

@@ -20,57 +20,54 @@ const (
 	maxPages  = 4 << 20
 )
 
-// delivery is content that has come in, whole and undamaged. Sum is the
-// checksum that the answer tells of it, under that name.
-type delivery struct {
+// upload is content that was received, whole and undamaged, and the header with
+// which the answer states its checksum.
+type upload struct {
 	*catalog.Upload
-	name, sum string
+	header, checksum string
 }
 
-// receive takes the body in and compares it with the checksum that came along.
-func (s *Server) receive(c *call, a catalog.Access, limit int64) (delivery, error) {
-	k, err := c.sums()
+// uploadBody receives the body and compares it with the checksum that was sent.
+func (s *Server) uploadBody(c *call, limit int64) (upload, error) {
+	k, err := c.checksums()
 	switch {
 	case err != nil:
-		return delivery{}, err
+		return upload{}, err
 	case c.r.ContentLength < 0:
-		return delivery{}, azerr.New(azerr.MissingContentLengthHeader)
+		return upload{}, azerr.New(azerr.MissingContentLengthHeader)
 	}
-	u, err := s.catalog.Receive(c.r.Context(), c.ref, a, c.body(), c.r.ContentLength, limit)
+	u, err := s.catalog.Receive(c.r.Context(), c.ref, c.access, c.body(), c.r.ContentLength, limit)
 	if err != nil {
-		return delivery{}, err
+		return upload{}, err
 	}
-	return k.deliver(u)
+	return k.verify(u)
 }
 
-func (k sums) deliver(u *catalog.Upload) (delivery, error) {
-	if err := k.matchUpload(u); err != nil {
-		return delivery{}, err
+// uploadBlock receives a block from the body, which must not be empty, or from
+// another blob.
+func (s *Server) uploadBlock(c *call, limit int64) (upload, error) {
+	switch {
+	case c.fromURL():
+		return s.uploadSource(c, limit)
+	case c.r.ContentLength == 0:
+		return upload{}, badHeader("Content-Length", "a block must not be empty")
 	}
-	name, sum := k.tell(u)
-	return delivery{u, name, sum}, nil
+	return s.uploadBody(c, limit)
 }
 
-// receiveSome is receive for what must not be empty.
-func (s *Server) receiveSome(c *call, a catalog.Access, limit int64) (delivery, error) {
-	if c.r.ContentLength == 0 {
-		return delivery{}, badHeader("Content-Length", "a block must not be empty")
-	}
-	return s.receive(c, a, limit)
+// checksums are what a client sends along with content: one of them, or none.
+type checksums struct{ md5, crc []byte }
+
+// checksums reads those of the body.
+func (c *call) checksums() (checksums, error) {
+	return checksumsIn(c.r.Header, "Content-MD5", "x-ms-content-crc64")
 }
 
-// sums are the checksums that a client sends along with content: one of them,
-// or none.
-type sums struct{ md5, crc []byte }
-
-// sums reads those of the body.
-func (c *call) sums() (sums, error) { return sumsOf(c.r.Header, "Content-MD5", "x-ms-content-crc64") }
-
-func sumsOf(h http.Header, md5Name, crcName string) (k sums, err error) {
+func checksumsIn(h http.Header, md5Name, crcName string) (k checksums, err error) {
 	if k.md5, err = md5Header(h, md5Name); err != nil {
 		return k, err
 	}
-	if k.crc, err = sumHeader(h, crcName, 8, azerr.InvalidHeaderValue); err != nil {
+	if k.crc, err = checksumHeader(h, crcName, 8, azerr.InvalidHeaderValue); err != nil {
 		return k, err
 	}
 	if k.md5 != nil && k.crc != nil {
@@ -81,10 +78,10 @@ func sumsOf(h http.Header, md5Name, crcName string) (k sums, err error) {
 
 // md5Header reads a checksum; nil if it is not there.
 func md5Header(h http.Header, name string) ([]byte, error) {
-	return sumHeader(h, name, md5.Size, azerr.InvalidMd5)
+	return checksumHeader(h, name, md5.Size, azerr.InvalidMd5)
 }
 
-func sumHeader(h http.Header, name string, size int, code string) ([]byte, error) {
+func checksumHeader(h http.Header, name string, size int, code string) ([]byte, error) {
 	text := h.Get(name)
 	if text == "" {
 		return nil, nil
@@ -97,7 +94,7 @@ func sumHeader(h http.Header, name string, size int, code string) ([]byte, error
 }
 
 // match refuses content that has other checksums.
-func (k sums) match(sum [md5.Size]byte, crc uint64) error {
+func (k checksums) match(sum [md5.Size]byte, crc uint64) error {
 	switch {
 	case k.md5 != nil && !bytes.Equal(k.md5, sum[:]):
 		return azerr.New(azerr.Md5Mismatch)
@@ -107,13 +104,13 @@ func (k sums) match(sum [md5.Size]byte, crc uint64) error {
 	return nil
 }
 
-// matchBytes is match for a body at hand.
-func (k sums) matchBytes(body []byte) error {
+// matchBytes is match for a body in memory.
+func (k checksums) matchBytes(body []byte) error {
 	return k.match(md5.Sum(body), content.UpdateCRC(0, body))
 }
 
-// matchUpload is match for what was received. What does not match is let go.
-func (k sums) matchUpload(u *catalog.Upload) error {
+// matchUpload is match for what was received, which it discards on a mismatch.
+func (k checksums) matchUpload(u *catalog.Upload) error {
 	err := k.match(u.MD5, u.CRC)
 	if err != nil {
 		u.Discard()
@@ -121,13 +118,16 @@ func (k sums) matchUpload(u *catalog.Upload) error {
 	return err
 }
 
-// tell names the checksum of what was received: of the kind that the client
-// sent, or of the one that Azure prefers.
-func (k sums) tell(u *catalog.Upload) (name, value string) {
-	if k.md5 != nil {
-		return "Content-Md5", base64Of(u.MD5[:])
+// verify is matchUpload. The answer states the checksum of the kind that the client
+// sent, or else the one that Azure prefers.
+func (k checksums) verify(u *catalog.Upload) (upload, error) {
+	if err := k.matchUpload(u); err != nil {
+		return upload{}, err
 	}
-	return "X-Ms-Content-Crc64", crcText(u.CRC)
+	if k.md5 != nil {
+		return upload{u, "Content-Md5", base64Of(u.MD5[:])}, nil
+	}
+	return upload{u, "X-Ms-Content-Crc64", crcText(u.CRC)}, nil
 }
 
 func crcText(crc uint64) string { return base64Of(binary.LittleEndian.AppendUint64(nil, crc)) }

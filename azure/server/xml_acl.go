@@ -46,7 +46,7 @@ func parsePolicies(body []byte) ([]catalog.Policy, error) {
 	seen := map[string]bool{}
 	for _, i := range list.List {
 		p := catalog.Policy{ID: i.ID, Start: i.Policy.Start, Expiry: i.Policy.Expiry, Permissions: i.Policy.Permissions}
-		if err := checkPolicy(p); err != nil {
+		if err := validatePolicy(p); err != nil {
 			return nil, err
 		}
 		if seen[p.ID] {
@@ -58,8 +58,8 @@ func parsePolicies(body []byte) ([]catalog.Policy, error) {
 	return policies, nil
 }
 
-// checkPolicy refuses what no signature could be checked against.
-func checkPolicy(p catalog.Policy) error {
+// validatePolicy refuses what no signature could be verified against.
+func validatePolicy(p catalog.Policy) error {
 	bad := func(why string) error {
 		return azerr.New(azerr.InvalidXmlNodeValue).With("A stored access policy is not valid: %s.", why)
 	}

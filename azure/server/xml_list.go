@@ -13,11 +13,11 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// xmlWriter writes a document by hand: lists have thousands of entries, whose
-// elements come and go with what was asked for.
+// xmlWriter writes a document element by element: lists have thousands of entries,
+// and which elements they have depends on the request.
 type xmlWriter struct{ b bytes.Buffer }
 
-// newXML begins a document. Attributes are pairs of name and value.
+// newXML starts a document. Attributes are pairs of name and value.
 func newXML(root string, attributes ...string) *xmlWriter {
 	x := &xmlWriter{}
 	x.b.WriteString(xmlHead + "<" + root)
@@ -34,8 +34,8 @@ func (x *xmlWriter) bytes() []byte     { return x.b.Bytes() }
 func (x *xmlWriter) open(name string)  { x.b.WriteString("<" + name + ">") }
 func (x *xmlWriter) close(name string) { x.b.WriteString("</" + name + ">") }
 
-// text writes characters; those that XML cannot carry become U+FFFD. Only what
-// must be escaped is, and by its name: some clients know no number such as the
+// text writes characters; those that XML cannot represent become U+FFFD. It
+// escapes only what it must, by name: some clients do not know numbers such as the
 // &#39; that encoding/xml writes.
 func (x *xmlWriter) text(s string) {
 	for _, r := range s {
@@ -46,7 +46,7 @@ func (x *xmlWriter) text(s string) {
 			x.b.WriteString("&lt;")
 		case r == '>':
 			x.b.WriteString("&gt;")
-		case carried(r):
+		case representable(r):
 			x.b.WriteRune(r)
 		default:
 			x.b.WriteRune('\uFFFD')
@@ -67,9 +67,10 @@ func (x *xmlWriter) some(name, value string) {
 	}
 }
 
-// name writes the name of a blob, escaped as in a URL where XML cannot carry it.
+// name writes the name of a blob, escaped as in a URL where XML cannot represent
+// it.
 func (x *xmlWriter) name(element, name string) {
-	if carries(name) {
+	if representableText(name) {
 		x.element(element, name)
 		return
 	}
@@ -78,13 +79,13 @@ func (x *xmlWriter) name(element, name string) {
 	x.close(element)
 }
 
-// carries reports whether XML can carry these characters as they are. A
-// carriage return it can, but readers make a line feed of it.
-func carries(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !carried(r) })
+// representableText reports whether readers of XML get these characters as they
+// are. They make a line feed of a carriage return.
+func representableText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !representable(r) })
 }
 
-func carried(r rune) bool {
+func representable(r rune) bool {
 	return (r >= ' ' || r == '\t' || r == '\n') && r != 0xFFFE && r != 0xFFFF
 }
 
@@ -178,7 +179,7 @@ func (x *xmlWriter) copied(k *catalog.Copied) {
 	x.some("CopyStatusDescription", k.Incomplete)
 }
 
-// metadata writes names as elements, which they can be: they are identifiers.
+// metadata writes names as elements: they are identifiers.
 func (x *xmlWriter) metadata(m map[string]string) {
 	x.open("Metadata")
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -189,6 +190,11 @@ func (x *xmlWriter) metadata(m map[string]string) {
 
 func (x *xmlWriter) tags(tags map[string]string) {
 	x.open("Tags")
+	x.tagSet(tags)
+	x.close("Tags")
+}
+
+func (x *xmlWriter) tagSet(tags map[string]string) {
 	x.open("TagSet")
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		x.open("Tag")
@@ -197,7 +203,6 @@ func (x *xmlWriter) tags(tags map[string]string) {
 		x.close("Tag")
 	}
 	x.close("TagSet")
-	x.close("Tags")
 }
 
 func (x *xmlWriter) container(k *catalog.Container, include map[string]bool) {

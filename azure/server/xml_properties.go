@@ -7,8 +7,7 @@ import (
 )
 
 // properties are the service properties of an account, as XML for clients and
-// as JSON in the catalog. What is nil was never set; a request that leaves it
-// out leaves it as it is.
+// as JSON in the catalog. Nil: never set, or not changed by a request.
 type properties struct {
 	XMLName        struct{}   `xml:"StorageServiceProperties" json:"-"`
 	Logging        *logging   `json:",omitempty"`
@@ -45,8 +44,8 @@ type website struct {
 	DefaultIndexPath string `xml:"DefaultIndexDocumentPath,omitempty" json:",omitempty"`
 }
 
-// unset are the properties of an account that nobody changed.
-func unset() properties {
+// defaultProperties are those of an account that nobody changed.
+func defaultProperties() properties {
 	none := func() *metrics { return &metrics{Version: "1.0"} }
 	return properties{
 		Logging: &logging{Version: "1.0"}, HourMetrics: none(), MinuteMetrics: none(),
@@ -54,8 +53,8 @@ func unset() properties {
 	}
 }
 
-// take changes what was sent and keeps the rest.
-func (p *properties) take(sent properties) {
+// merge changes what was sent and keeps the rest.
+func (p *properties) merge(sent properties) {
 	replace(&p.Logging, sent.Logging)
 	replace(&p.HourMetrics, sent.HourMetrics)
 	replace(&p.MinuteMetrics, sent.MinuteMetrics)
@@ -73,8 +72,8 @@ func replace[T any](kept **T, sent *T) {
 	}
 }
 
-// check refuses what cannot be, and what would be a promise that nobody keeps.
-func (p properties) check() error {
+// validate also refuses what this server would not keep.
+func (p properties) validate() error {
 	for _, r := range p.retentions() {
 		if r.Enabled && (r.Days < 1 || r.Days > 365) {
 			return azerr.New(azerr.InvalidXmlNodeValue).With("Days of a retention policy must be from 1 to 365.")
@@ -84,7 +83,7 @@ func (p properties) check() error {
 		return azerr.New(azerr.NotImplemented).With("This server does not keep deleted blobs (DeleteRetentionPolicy).")
 	}
 	if p.CORS != nil {
-		return p.CORS.check()
+		return p.CORS.validate()
 	}
 	return nil
 }
@@ -102,7 +101,7 @@ func (p properties) retentions() []retention {
 	return all
 }
 
-// UnmarshalXML takes care that an empty list of rules is one: it deletes those
+// UnmarshalXML makes an empty list of rules empty, not nil: it deletes the rules
 // that there are.
 func (r *corsRules) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
 	var list struct {

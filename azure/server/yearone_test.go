@@ -245,7 +245,7 @@ func (d *door) within(t testing.TB) *door {
 // onMainPort sends a request without a network, as the main port would.
 func (d *door) onMainPort(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	d.server.Dialect().ServeHTTP(w, r.WithContext(auth.With(r.Context(), auth.Local)))
+	d.server.PlainHandler().ServeHTTP(w, r.WithContext(auth.With(r.Context(), auth.Local)))
 	return w
 }
 

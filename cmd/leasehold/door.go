@@ -70,7 +70,7 @@ func (h *house) addJSON(f serveFlags, p porch, l net.Listener, url string) {
 	})
 	handler := json.Handler()
 	if h.rooms.blobs != nil {
-		handler = withBlobs(handler, h.rooms.blobs.Dialect())
+		handler = withBlobs(handler, h.rooms.blobs.PlainHandler())
 	}
 	h.doors = append(h.doors, &door{
 		name: "JSON API", key: "json_api", url: url,

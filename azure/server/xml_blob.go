@@ -2,16 +2,14 @@ package server
 
 import (
 	"encoding/xml"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// blockList is the body of Put Block List: block ids in order, each under the
-// list that it is looked for in.
+// blockList is the body of Put Block List: block ids in order, each with the list
+// to find it in.
 type blockList struct{ blocks []catalog.BlockRef }
 
 var blockSources = map[string]catalog.BlockSource{
@@ -93,18 +91,18 @@ type blockListsXML struct {
 	Uncommitted *blocksXML `xml:"UncommittedBlocks"`
 }
 
-func blockLists(kind string, lists catalog.BlockLists) blockListsXML {
+func xmlBlockLists(kind string, lists catalog.BlockLists) blockListsXML {
 	var answer blockListsXML
 	if kind != "uncommitted" {
-		answer.Committed = blocksOf(lists.Committed)
+		answer.Committed = xmlBlocks(lists.Committed)
 	}
 	if kind != "committed" {
-		answer.Uncommitted = blocksOf(lists.Uncommitted)
+		answer.Uncommitted = xmlBlocks(lists.Uncommitted)
 	}
 	return answer
 }
 
-func blocksOf(list []catalog.BlockInfo) *blocksXML {
+func xmlBlocks(list []catalog.BlockInfo) *blocksXML {
 	x := new(blocksXML)
 	for _, b := range list {
 		x.Blocks = append(x.Blocks, blockXML{b.ID, b.Size})
@@ -121,7 +119,7 @@ type pagesXML struct {
 	Cleared []pageXML `xml:"ClearRange"`
 }
 
-func pagesOf(ranges []catalog.PageRange) pagesXML {
+func xmlPages(ranges []catalog.PageRange) pagesXML {
 	var x pagesXML
 	for _, r := range ranges {
 		page := pageXML{r.Start, r.End - 1}
@@ -134,20 +132,10 @@ func pagesOf(ranges []catalog.PageRange) pagesXML {
 	return x
 }
 
-type tagXML struct{ Key, Value string }
-
+// tagsXML is the body of Set Blob Tags.
 type tagsXML struct {
 	XMLName struct{} `xml:"Tags"`
 	Set     struct {
-		Tags []tagXML `xml:"Tag"`
+		Tags []struct{ Key, Value string } `xml:"Tag"`
 	} `xml:"TagSet"`
-}
-
-// tagsOf are tags as a document, sorted by key.
-func tagsOf(tags map[string]string) tagsXML {
-	var x tagsXML
-	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		x.Set.Tags = append(x.Set.Tags, tagXML{key, tags[key]})
-	}
-	return x
 }
