@@ -138,9 +138,9 @@ func TestDocumentNamesEveryOperation(t *testing.T) {
 	}
 }
 
-// TestSnapshotOperations: a snapshot can be read, deleted, moved to a tier and made
+// TestSnapshotRoutes: a snapshot can be read, deleted, moved to a tier and made
 // to expire. No other operation is found for it.
-func TestSnapshotOperations(t *testing.T) {
+func TestSnapshotRoutes(t *testing.T) {
 	s := newServer(nil)
 	for _, o := range operations {
 		if o.Level != atBlob || o.Restype != "" {

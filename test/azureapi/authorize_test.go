@@ -43,7 +43,7 @@ func TestSharedKey(t *testing.T) {
 	} {
 		r := d.request("GET", "/devstoreaccount1?comp=list", "")
 		test.prepare(r)
-		if got := statusAndCode(d.do(r)); got != test.want {
+		if got := statusAndCode(d.exchange(r)); got != test.want {
 			t.Errorf("%s = %s, want %s", name, got, test.want)
 		}
 	}
@@ -224,8 +224,8 @@ func TestAnonymous(t *testing.T) {
 	}
 }
 
-// TestDialectRoles: on the main port the caller's roles decide.
-func TestDialectRoles(t *testing.T) {
+// TestPlainRoles: on the main port the caller's roles decide.
+func TestPlainRoles(t *testing.T) {
 	d := newDeployment(t)
 	d.ensure("box")
 	reader, holder := []auth.Role{auth.RoleReader}, []auth.Role{auth.RoleHolder}
@@ -259,16 +259,16 @@ func TestNoSecretInLogs(t *testing.T) {
 	grant := accountSAS(t, "l", "s", nil)
 	d.send("GET", "/"+testAccount+"?comp=list&"+grant, "")
 	d.send("GET", "/"+testAccount+"?comp=list&"+grant+"x", "")
-	r := d.request("PUT", "/"+testAccount+"/box?restype=container&comp=lease", "", parseOrder("acquire A").headers()...)
+	r := d.request("PUT", "/"+testAccount+"/box?restype=container&comp=lease", "", parseOperation("acquire A").headers()...)
 	signRequest(r, sign.Development())
 	_, signature, _ := strings.Cut(r.Header.Get("Authorization"), ":")
-	d.do(r)
+	d.exchange(r)
 	log := d.log.String()
 	if strings.Count(log, "blob request") != 3 || !strings.Contains(log, "Lease Container: acquire") {
 		t.Errorf("the log does not tell of the requests:\n%s", log)
 	}
 	_, sig, _ := strings.Cut(grant, "sig=")
-	for what, secret := range map[string]string{"lease id": cast["A"], "signature": signature, "grant": sig[:20], "key": base64.StdEncoding.EncodeToString(sign.Development().Keys[0])} {
+	for what, secret := range map[string]string{"lease id": leaseIDs["A"], "signature": signature, "grant": sig[:20], "key": base64.StdEncoding.EncodeToString(sign.Development().Keys[0])} {
 		if strings.Contains(strings.ToLower(log), strings.ToLower(secret)) {
 			t.Errorf("the log has the %s", what)
 		}

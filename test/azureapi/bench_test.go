@@ -11,9 +11,8 @@ import (
 	"github.com/leasehold/leasehold/azure/sign"
 )
 
-// BenchmarkLeasePair is what the door adds to a lease taken and given back: all
-// from the request's headers to the answer's, without a network and without the
-// disk's part.
+// BenchmarkLeasePair is what the server adds to one acquire and release: all from
+// the request's headers to the answer's, without a network and without the disk.
 func BenchmarkLeasePair(b *testing.B) {
 	d := newDriver(b)
 	d.upload("pairs", "text", nil)

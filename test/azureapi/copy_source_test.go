@@ -37,9 +37,9 @@ var copies = []struct {
 	{"Put Page From URL", "page?comp=page", []string{"x-ms-page-write", "update", "x-ms-range", "bytes=0-511", "x-ms-source-range", "bytes=0-511"}},
 }
 
-// TestSourceAuthorisation: nobody reads through a copy what they could not read
+// TestSourceAuthorization: nobody reads through a copy what they could not read
 // themselves.
-func TestSourceAuthorisation(t *testing.T) {
+func TestSourceAuthorization(t *testing.T) {
 	t.Parallel()
 	d := newDriver(t)
 	d.upload("private", pages("p", 1), nil)
@@ -76,7 +76,7 @@ func TestSourceAuthorisation(t *testing.T) {
 		return func(path string, headers []string) reply {
 			r := d.request("PUT", folder+path, "", headers...)
 			signRequest(r, account)
-			return d.do(r)
+			return d.exchange(r)
 		}
 	}
 	sameKey := byKey(d, developmentAccount, "/"+testAccount+"/box/")
@@ -179,8 +179,8 @@ func TestSourceAddresses(t *testing.T) {
 	}
 }
 
-// TestDialectCopies: on the main port whoever copies needs to be a reader too.
-func TestDialectCopies(t *testing.T) {
+// TestPlainCopies: on the main port a copy needs the role reader too.
+func TestPlainCopies(t *testing.T) {
 	t.Parallel()
 	d := newDriver(t)
 	d.upload("from", pages("x", 1), nil)

@@ -155,10 +155,10 @@ func TestCopyLeases(t *testing.T) {
 	} {
 		headers := []string{"x-ms-copy-source", source}
 		if tt.own != "" {
-			headers = append(headers, "x-ms-lease-id", cast[tt.own])
+			headers = append(headers, "x-ms-lease-id", leaseIDs[tt.own])
 		}
 		if tt.of != "" {
-			headers = append(headers, "x-ms-source-lease-id", cast[tt.of])
+			headers = append(headers, "x-ms-source-lease-id", leaseIDs[tt.of])
 		}
 		got := statusAndCode(d.signed("PUT", path, "", headers...))
 		if strings.TrimSpace(got) != tt.want {

@@ -41,8 +41,8 @@ const (
 	testHost    = "http://127.0.0.1:10000"
 )
 
-// deployment is a server under test with both faces, on the real catalog and engine,
-// reached without a network, so that it works in a bubble.
+// deployment is a server under test with both APIs, on the real catalog and
+// engine, reached without a network, so that it works in a synctest bubble.
 type deployment struct {
 	testing.TB
 	server  *server.Server
@@ -56,8 +56,8 @@ type deployment struct {
 	log     *lockedBuffer
 }
 
-// newDeployment opens a door of the development account and "otheraccount", which has
-// two keys.
+// newDeployment starts a server of the development account and "otheraccount",
+// which has two keys.
 func newDeployment(t testing.TB) *deployment {
 	t.Helper()
 	d := &deployment{TB: t, caller: auth.Local, log: &lockedBuffer{}}
@@ -103,7 +103,8 @@ func (h *hanging) Do(ctx context.Context, resource string, decide func(engine.Vi
 	return &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: context.Cause(ctx)}
 }
 
-// ServeHTTP is the house: the main port has its paths below /blob/.
+// ServeHTTP serves both APIs on one port: the plain one has its paths below
+// /blob/.
 func (d *deployment) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.EscapedPath(), "/blob/") {
 		d.server.PlainHandler().ServeHTTP(w, r.WithContext(auth.With(r.Context(), d.caller)))
@@ -112,14 +113,14 @@ func (d *deployment) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.server.Handler().ServeHTTP(w, r)
 }
 
-// listen has a server serve the door.
+// listen starts an HTTP server.
 func (d *deployment) listen() {
 	server := &http.Server{Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 	served := make(chan error)
 	go func() { served <- server.Serve(l) }()
 	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, MaxIdleConnsPerHost: 64}
-	d.client = &http.Client{Transport: &orderly{transport, make(chan struct{}, 64)}}
+	d.client = &http.Client{Transport: &limitedTransport{transport, make(chan struct{}, 64)}}
 	d.dial = l.dial
 	d.Cleanup(func() {
 		transport.CloseIdleConnections()
@@ -130,14 +131,14 @@ func (d *deployment) listen() {
 	})
 }
 
-// orderly has a limit of requests at a time. The transport's own limit of
+// limitedTransport has a limit of requests at a time. The transport's own limit of
 // connections miscounts at times, and panics.
-type orderly struct {
+type limitedTransport struct {
 	*http.Transport
 	turns chan struct{}
 }
 
-func (o *orderly) RoundTrip(r *http.Request) (*http.Response, error) {
+func (o *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	o.turns <- struct{}{}
 	defer func() { <-o.turns }()
 	return o.Transport.RoundTrip(r)
@@ -179,7 +180,7 @@ type addressed struct{ net.Conn }
 
 func (*addressed) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 54321} }
 
-// options make a client of the SDK use the door, without trying again.
+// options make a client of the SDK use this server, without trying again.
 func (d *deployment) options() policy.ClientOptions {
 	return policy.ClientOptions{Transport: d.client, Retry: policy.RetryOptions{MaxRetries: -1}}
 }
@@ -203,7 +204,7 @@ func (d *deployment) serviceOf(url, account string, key []byte) *service.Client 
 	return client
 }
 
-// bySAS is the SDK's client for whoever has this shared access signature.
+// bySAS is the SDK's client with this shared access signature alone.
 func (d *deployment) bySAS(sas string) *service.Client {
 	d.Helper()
 	client, err := service.NewClientWithNoCredential(testHost+"/"+testAccount+"/?"+sas, &service.ClientOptions{ClientOptions: d.options()})
@@ -270,7 +271,7 @@ func (r reply) code() string {
 // may have a query.
 func (d *deployment) send(method, path, body string, headers ...string) reply {
 	d.Helper()
-	return d.do(d.request(method, path, body, headers...))
+	return d.exchange(d.request(method, path, body, headers...))
 }
 
 // signed is send with the signature of the development account's key.
@@ -278,7 +279,7 @@ func (d *deployment) signed(method, path, body string, headers ...string) reply 
 	d.Helper()
 	r := d.request(method, path, body, headers...)
 	signRequest(r, sign.Development())
-	return d.do(r)
+	return d.exchange(r)
 }
 
 func (d *deployment) request(method, path, body string, headers ...string) *http.Request {
@@ -293,7 +294,7 @@ func (d *deployment) request(method, path, body string, headers ...string) *http
 	return r
 }
 
-func (d *deployment) do(r *http.Request) reply {
+func (d *deployment) exchange(r *http.Request) reply {
 	d.Helper()
 	answer, err := d.client.Do(r)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // The tests of this file are about what another emulator gets wrong.
 
 // TestEmulatorDeviationSnapshotIDs: 5,000 snapshots of one blob, by 500 at once,
-// have 5,000 ids, and one that was begun after another was answered has a larger one.
+// have 5,000 ids, and one that was requested after another was answered has a larger one.
 // A list of them in small pages has each once, in order. In the bubble it all
 // happens within one tick of the clock, which therefore cannot help.
 func TestEmulatorDeviationSnapshotIDs(t *testing.T) {
@@ -26,37 +26,37 @@ func TestEmulatorDeviationSnapshotIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver(t)
 		d.upload("b", "x", nil)
-		taken := takeSnapshots(d, 500, soak.Rounds(2, 10))
+		all := createSnapshots(d, 500, soak.Rounds(2, 10))
 		want := []string{}
-		for _, s := range taken {
+		for _, s := range all {
 			want = append(want, "b@"+s.id)
 		}
 		slices.Sort(want)
-		if different := len(slices.Compact(slices.Clone(want))); different != len(taken) {
-			t.Fatalf("%d snapshots have %d ids", len(taken), different)
+		if different := len(slices.Compact(slices.Clone(want))); different != len(all) {
+			t.Fatalf("%d snapshots have %d ids", len(all), different)
 		}
-		checkIncreasing(t, taken)
+		checkIncreasing(t, all)
 		wantSame(t, "listed in sevens", d.listed(7, container.ListBlobsFlatOptions{}), append(want, "b"))
 	})
 }
 
-// taken is a snapshot that somebody took. Moments are counted.
-type taken struct {
-	id           string
-	began, ended int64
+// created is a snapshot with the moments, which are counted, of its request.
+type created struct {
+	id             string
+	started, ended int64
 }
 
-// takeSnapshots lets many take a few each.
-func takeSnapshots(d driver, many, few int) []taken {
+// createSnapshots has many clients create a few each.
+func createSnapshots(d driver, many, few int) []created {
 	d.Helper()
-	all := make([]taken, many*few)
+	all := make([]created, many*few)
 	blob := d.blob("b")
 	var moment atomic.Int64
 	var group sync.WaitGroup
 	for own := range slices.Chunk(all, few) {
 		group.Go(func() {
 			for i := range own {
-				own[i].began = moment.Add(1)
+				own[i].started = moment.Add(1)
 				r, err := blob.CreateSnapshot(d.Context(), nil)
 				own[i].ended = moment.Add(1)
 				if err != nil {
@@ -71,19 +71,19 @@ func takeSnapshots(d driver, many, few int) []taken {
 }
 
 // checkIncreasing compares each with the largest of those that were answered
-// before it began.
-func checkIncreasing(t *testing.T, all []taken) {
+// before it started.
+func checkIncreasing(t *testing.T, all []created) {
 	t.Helper()
-	byEnd, byBegin := slices.Clone(all), slices.Clone(all)
-	slices.SortFunc(byEnd, func(a, b taken) int { return cmp.Compare(a.ended, b.ended) })
-	slices.SortFunc(byBegin, func(a, b taken) int { return cmp.Compare(a.began, b.began) })
+	byEnd, byStart := slices.Clone(all), slices.Clone(all)
+	slices.SortFunc(byEnd, func(a, b created) int { return cmp.Compare(a.ended, b.ended) })
+	slices.SortFunc(byStart, func(a, b created) int { return cmp.Compare(a.started, b.started) })
 	largest, next := "", 0
-	for _, s := range byBegin {
-		for ; next < len(byEnd) && byEnd[next].ended < s.began; next++ {
+	for _, s := range byStart {
+		for ; next < len(byEnd) && byEnd[next].ended < s.started; next++ {
 			largest = max(largest, byEnd[next].id)
 		}
 		if s.id <= largest {
-			t.Errorf("%s was taken after %s was answered", s.id, largest)
+			t.Errorf("%s was created after %s was answered", s.id, largest)
 		}
 	}
 }
@@ -117,13 +117,13 @@ func TestEmulatorDeviationGUIDs(t *testing.T) {
 	t.Parallel()
 	d := newDriver(t)
 	d.upload("b", "x", nil)
-	bad := []string{"mine", "1", "00000000-0000-0000-0000-00000000000", "g0000000-0000-0000-0000-000000000000", cast["A"] + "0", cast["A"] + "'--"}
+	bad := []string{"mine", "1", "00000000-0000-0000-0000-00000000000", "g0000000-0000-0000-0000-000000000000", leaseIDs["A"] + "0", leaseIDs["A"] + "'--"}
 	for _, id := range bad {
 		for _, headers := range [][]string{
 			{"x-ms-lease-action", "acquire", "x-ms-lease-duration", "15", "x-ms-proposed-lease-id", id},
 			{"x-ms-lease-action", "renew", "x-ms-lease-id", id},
 			{"x-ms-lease-action", "release", "x-ms-lease-id", id},
-			{"x-ms-lease-action", "change", "x-ms-lease-id", cast["A"], "x-ms-proposed-lease-id", id},
+			{"x-ms-lease-action", "change", "x-ms-lease-id", leaseIDs["A"], "x-ms-proposed-lease-id", id},
 		} {
 			wantReply(t, fmt.Sprint(headers), d.signed("PUT", d.path("b")+"?comp=lease", "", headers...), 400, "InvalidHeaderValue")
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// driver is a door with one container, worked on with the SDK.
+// driver uses one container of a deployment with the SDK.
 type driver struct {
 	*deployment
 	box *container.Client // "box"

@@ -10,7 +10,7 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// TestClosedEngine: what is refused because the house is closing can be tried
+// TestClosedEngine: what is refused because the server is closing can be tried
 // again elsewhere.
 func TestClosedEngine(t *testing.T) {
 	d := newDeployment(t)
@@ -18,7 +18,7 @@ func TestClosedEngine(t *testing.T) {
 	if err := d.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r := d.signed("PUT", "/"+testAccount+"/box?restype=container&comp=lease", "", parseOrder("acquire A").headers()...)
+	r := d.signed("PUT", "/"+testAccount+"/box?restype=container&comp=lease", "", parseOperation("acquire A").headers()...)
 	if got := statusAndCode(r); got != "503 ServerBusy" {
 		t.Errorf("acquire = %s, want 503 ServerBusy", got)
 	}

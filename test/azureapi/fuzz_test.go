@@ -16,7 +16,7 @@ import (
 	"github.com/leasehold/leasehold/server/auth"
 )
 
-// FuzzRequest: no request makes the door fail, and none without a signature
+// FuzzRequest: no request makes the server fail, and none without a signature
 // changes anything.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []struct{ line, headers, body string }{
@@ -90,7 +90,7 @@ func checkFuzzed(t *testing.T, w *httptest.ResponseRecorder) {
 	}
 }
 
-// within is the door for a fuzz target, which must not use the fuzz test itself.
+// within is the deployment for a fuzz target, which must not use the fuzz test itself.
 func (d *deployment) within(t testing.TB) *deployment {
 	own := *d
 	own.TB = t

@@ -45,8 +45,8 @@ func TestOverrides(t *testing.T) {
 	wantReply(t, "another header than the signed one", d.send("GET", d.path("b")+"?"+tampered, ""), 403, "AuthenticationFailed")
 }
 
-// TestReaderKeepsItsVersion: whoever reads a blob gets the version that was
-// there at the beginning, to its end.
+// TestReaderKeepsItsVersion: a reader of a blob gets to its end the
+// version that was there at its start.
 func TestReaderKeepsItsVersion(t *testing.T) {
 	t.Parallel()
 	d := newDriver(t)

@@ -29,8 +29,8 @@ read with B      | 412 LeaseNotPresent* | 412 LeaseIdMismatch*| 412 LeaseIdMisma
 read without id  | ok                   | ok                  | ok                  | ok                   | ok
 `
 
-// localZureGuardPage: there is one code for every id that is not the lease's.
-const localZureGuardPage = `
+// plainGuardPage: there is one code for every id that is not the lease's.
+const plainGuardPage = `
 request          | available           | leased(A)           | breaking(A)         | broken(A)           | expired(A)
 write with A     | 412 LeaseIdMismatch | ok                  | ok                  | 412 LeaseIdMismatch | 412 LeaseIdMismatch
 write with B     | 412 LeaseIdMismatch | 412 LeaseIdMismatch | 412 LeaseIdMismatch | 412 LeaseIdMismatch | 412 LeaseIdMismatch
@@ -44,7 +44,7 @@ read without id  | ok                  | ok                  | ok               
 type guarded struct {
 	name string
 	kind catalog.Kind
-	do   func(d *deployment, c *container.Client, name string, id *string) error
+	call func(d *deployment, c *container.Client, name string, id *string) error
 }
 
 func leaseOf(id *string) *blob.LeaseAccessConditions { return &blob.LeaseAccessConditions{LeaseID: id} }
@@ -133,9 +133,9 @@ func TestGuardTableOfBlobs(t *testing.T) {
 				name := fmt.Sprintf("%s %d", r.name, i)
 				d.blank(r.kind, name)
 				thing := d.leasedBlob(name)
-				bring(t, thing, c.column)
+				enterState(t, thing, c.column)
 				before := thing.state()
-				answer := guardAnswer(r.do(d, client, name, idOf(how)))
+				answer := guardAnswer(r.call(d, client, name, idOf(how)))
 				checkGuard(t, d, thing, r.name, c, answer, before, "WithBlobOperation")
 			}
 		}
@@ -149,7 +149,7 @@ func TestGuardTableOfContainers(t *testing.T) {
 			verb, how, _ := strings.Cut(c.row, " ")
 			name := fmt.Sprintf("container-%d", i)
 			thing := sdkContainer(d, name)
-			bring(t, thing, c.column)
+			enterState(t, thing, c.column)
 			before := thing.state()
 			client := d.service().NewContainerClient(name)
 			access := &container.LeaseAccessConditions{LeaseID: idOf(how)}
@@ -174,14 +174,14 @@ func TestGuardTableOfContainers(t *testing.T) {
 	})
 }
 
-func TestGuardTableOfTheDialect(t *testing.T) {
+func TestGuardTableOfThePlainAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(t)
-		for i, c := range cells(t, localZureGuardPage) {
+		for i, c := range cells(t, plainGuardPage) {
 			verb, how, _ := strings.Cut(c.row, " ")
 			name := fmt.Sprintf("blob-%d", i)
-			thing := dialectBlob(d, name)
-			bring(t, thing, c.column)
+			thing := plainBlob(d, name)
+			enterState(t, thing, c.column)
 			before := thing.state()
 			path := "/blob/" + testAccount + "/blobs/" + name
 			method, body, headers := "GET", "", []string{}
@@ -196,14 +196,14 @@ func TestGuardTableOfTheDialect(t *testing.T) {
 			if r.status >= 300 {
 				answer = fmt.Sprintf("%d %s", r.status, r.code())
 			}
-			checkGuard(t, d, thing, "the dialect", c, answer, before, "")
+			checkGuard(t, d, thing, "the plain API", c, answer, before, "")
 		}
 	})
 }
 
 // idOf reads "with A" and "without id".
 func idOf(how string) *string {
-	if id, ok := cast[strings.TrimPrefix(how, "with ")]; ok {
+	if id, ok := leaseIDs[strings.TrimPrefix(how, "with ")]; ok {
 		return &id
 	}
 	return nil

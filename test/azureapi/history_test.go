@@ -103,7 +103,7 @@ var blobModel = porcupine.Model{
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v = %+v", input, output) },
 }
 
-// try sends a request to the door.
+// try sends the request.
 func (r blobRequest) try(d driver) blobAnswer {
 	d.Helper()
 	path := d.path("b" + strconv.Itoa(r.blob))
@@ -126,7 +126,7 @@ func (r blobRequest) try(d driver) blobAnswer {
 	return blobAnswer{code: got.code()}
 }
 
-// record lets clients loose on a few blobs, and writes down what they see.
+// record has clients use a few blobs, and keeps what they see.
 func record(d driver, blobs, clients, requests int) []porcupine.Operation {
 	d.Helper()
 	var mu sync.Mutex
@@ -136,7 +136,7 @@ func record(d driver, blobs, clients, requests int) []porcupine.Operation {
 	for client := range clients {
 		group.Go(func() {
 			dice := rand.New(rand.NewPCG(uint64(client), 1))
-			names := []string{cast["A"], cast["B"], cast["C"]}
+			names := []string{leaseIDs["A"], leaseIDs["B"], leaseIDs["C"]}
 			own := names[client%len(names)]
 			for i := range requests {
 				r := blobRequest{blob: dice.IntN(blobs), id: own}
@@ -197,7 +197,7 @@ func TestNoWriteWithoutTheLease(t *testing.T) {
 // is not taken for a right one.
 func TestTheModelCatchesWrites(t *testing.T) {
 	t.Parallel()
-	acquire := porcupine.Operation{ClientId: 1, Input: blobRequest{verb: "acquire", id: cast["A"]}, Call: 0, Return: 1, Output: blobAnswer{}}
+	acquire := porcupine.Operation{ClientId: 1, Input: blobRequest{verb: "acquire", id: leaseIDs["A"]}, Call: 0, Return: 1, Output: blobAnswer{}}
 	write := porcupine.Operation{ClientId: 2, Input: blobRequest{verb: "write", text: "mine"}, Call: 2, Return: 3, Output: blobAnswer{}}
 	refused := write
 	refused.Output = blobAnswer{code: "LeaseIdMissing"}

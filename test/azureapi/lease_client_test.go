@@ -13,21 +13,21 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// order is an operation, taken apart.
-type order struct {
+// leaseOperation is an operation of the tables.
+type leaseOperation struct {
 	verb, id, proposed string
 	duration           int
 	period             *int
 }
 
-func parseOrder(text string) order {
-	o := order{duration: 60}
+func parseOperation(text string) leaseOperation {
+	o := leaseOperation{duration: 60}
 	text, noID := strings.CutSuffix(text, ", no id")
 	text, _ = strings.CutSuffix(text, ", no period")
 	words := strings.Fields(text)
 	o.verb = words[0]
 	named := func(i int) string {
-		if id, ok := cast[words[i]]; ok {
+		if id, ok := leaseIDs[words[i]]; ok {
 			return id
 		}
 		return words[i]
@@ -52,8 +52,8 @@ func parseOrder(text string) order {
 	return o
 }
 
-// headers are those of the order, as pairs.
-func (o order) headers() []string {
+// headers are those of the request, as pairs.
+func (o leaseOperation) headers() []string {
 	h := []string{"x-ms-lease-action", o.verb}
 	if o.verb == "acquire" {
 		h = append(h, "x-ms-lease-duration", strconv.Itoa(o.duration))
@@ -78,19 +78,19 @@ type rawLease struct {
 	send func(method, path, body string, headers ...string) reply
 }
 
-func dialectBlob(d *deployment, name string) leased {
+func plainBlob(d *deployment, name string) leased {
 	d.ensure("blobs")
 	d.put("blobs", name, "content")
 	return &rawLease{d, testRef("blobs", name), "/blob/" + testAccount + "/blobs/" + name + "?comp=lease", d.send}
 }
 
-func dialectContainer(d *deployment, name string) leased {
+func plainContainer(d *deployment, name string) leased {
 	d.ensure(name)
 	return &rawLease{d, testRef(name, ""), "/blob/" + testAccount + "/" + name + "?restype=container&comp=lease", d.send}
 }
 
 func (l *rawLease) try(operation string) (int, string, string, int) {
-	r := l.send("PUT", l.path, "", parseOrder(operation).headers()...)
+	r := l.send("PUT", l.path, "", parseOperation(operation).headers()...)
 	seconds, _ := strconv.Atoi(r.header.Get("X-Ms-Lease-Time"))
 	return r.status, r.code(), r.header.Get("X-Ms-Lease-Id"), seconds
 }
@@ -137,7 +137,7 @@ func (l *sdkLease) try(operation string) (int, string, string, int) {
 	if strings.HasSuffix(operation, "no id") {
 		return l.raw.try(operation)
 	}
-	o, ctx := parseOrder(operation), l.raw.d.Context()
+	o, ctx := parseOperation(operation), l.raw.d.Context()
 	var id string
 	var seconds int32
 	var err error

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// deed is a request that was answered, in a history of leases that end by
+// leaseCall is a request that was answered, in a history of leases that end by
 // themselves.
-type deed struct {
+type leaseCall struct {
 	verb            string // acquire, renew, release, break, write
 	blob            int
 	id              string
@@ -22,25 +22,25 @@ type deed struct {
 }
 
 // mayHaveWorked reports whether it did, or nobody knows.
-func (e deed) mayHaveWorked() bool { return e.code == "" || e.code == "OperationTimedOut" }
+func (e leaseCall) mayHaveWorked() bool { return e.code == "" || e.code == "OperationTimedOut" }
 
 // hold is a time for which a lease certainly was active.
 type hold struct {
 	blob     int
 	id       string
 	from, to time.Duration
-	lapsed   bool // nobody ended it
+	expired  bool // nobody ended it
 }
 
 // holdsIn finds the times for which leases certainly were active: from the answer
-// to whoever got or renewed one, to as long after the question as it lasts, or
-// until somebody asked for something that may have ended it.
-func holdsIn(history []deed) (holds []hold) {
+// to an acquire or a renewal, to as long after its request as it lasts, or until a
+// request that may have ended it.
+func holdsIn(history []leaseCall) (holds []hold) {
 	for i, got := range history {
 		if got.code != "" || got.verb != "acquire" && got.verb != "renew" {
 			continue
 		}
-		h := hold{blob: got.blob, id: got.id, from: got.answered, to: got.asked + got.lasts, lapsed: true}
+		h := hold{blob: got.blob, id: got.id, from: got.answered, to: got.asked + got.lasts, expired: true}
 		for j, end := range history {
 			if j == i || !end.mayHaveWorked() || end.blob != h.blob || end.verb == "write" || end.answered < got.asked {
 				continue
@@ -50,7 +50,7 @@ func holdsIn(history []deed) (holds []hold) {
 				to += end.lasts
 			}
 			if to < h.to {
-				h.to, h.lapsed = to, false
+				h.to, h.expired = to, false
 			}
 		}
 		holds = append(holds, h)
@@ -58,9 +58,9 @@ func holdsIn(history []deed) (holds []hold) {
 	return holds
 }
 
-// trespasses are the writes that took effect while a lease was active whose id
+// violations are the writes that took effect while a lease was active whose id
 // they did not show.
-func trespasses(history []deed) (found []string) {
+func violations(history []leaseCall) (found []string) {
 	for _, h := range holdsIn(history) {
 		for _, w := range history {
 			if w.verb == "write" && w.code == "" && w.blob == h.blob && w.id != h.id && w.asked > h.from && w.answered < h.to {
@@ -81,7 +81,7 @@ func TestNoWriteWhileALeaseLasts(t *testing.T) {
 			d.upload("b"+strconv.Itoa(i), "first", nil)
 		}
 		var mu sync.Mutex
-		var history []deed
+		var history []leaseCall
 		began := time.Now()
 		var group sync.WaitGroup
 		for client := range clients {
@@ -90,7 +90,7 @@ func TestNoWriteWhileALeaseLasts(t *testing.T) {
 				own := fmt.Sprintf("%08d-0000-4000-8000-000000000000", client)
 				for range requests {
 					time.Sleep(time.Duration(dice.Int64N(int64(12 * time.Second))))
-					e := someDeed(dice, blobs, own)
+					e := randomCall(dice, blobs, own)
 					e.asked = time.Since(began)
 					e.code = e.try(d)
 					e.answered = time.Since(began)
@@ -101,23 +101,23 @@ func TestNoWriteWhileALeaseLasts(t *testing.T) {
 			})
 		}
 		group.Wait()
-		for _, what := range trespasses(history) {
+		for _, what := range violations(history) {
 			t.Error(what)
 		}
-		checkLapses(t, history)
+		checkExpired(t, history)
 	})
 }
 
-// checkLapses makes sure that the history has what it is about: strangers who
+// checkExpired makes sure that the history has what it is about: strangers who
 // wrote after leases had ended by themselves, and who were kept out before.
-func checkLapses(t *testing.T, history []deed) {
+func checkExpired(t *testing.T, history []leaseCall) {
 	t.Helper()
-	lapsed, refused, after := 0, 0, 0
+	expired, refused, after := 0, 0, 0
 	for _, h := range holdsIn(history) {
-		if !h.lapsed {
+		if !h.expired {
 			continue
 		}
-		lapsed++
+		expired++
 		for _, w := range history {
 			if w.verb != "write" || w.blob != h.blob || w.id == h.id {
 				continue
@@ -130,14 +130,14 @@ func checkLapses(t *testing.T, history []deed) {
 			}
 		}
 	}
-	t.Logf("%d leases lapsed, %d writes were refused before that, %d done soon after", lapsed, refused, after)
-	if lapsed < 10 || refused < 10 || after < 5 {
-		t.Errorf("%d leases lapsed, %d writes were refused before that, %d done soon after; that proves little", lapsed, refused, after)
+	t.Logf("%d leases expired, %d writes were refused before that, %d done soon after", expired, refused, after)
+	if expired < 10 || refused < 10 || after < 5 {
+		t.Errorf("%d leases expired, %d writes were refused before that, %d done soon after; that proves little", expired, refused, after)
 	}
 }
 
-func someDeed(dice *rand.Rand, blobs int, own string) deed {
-	e := deed{blob: dice.IntN(blobs), id: own, lasts: time.Duration(15+dice.IntN(46)) * time.Second}
+func randomCall(dice *rand.Rand, blobs int, own string) leaseCall {
+	e := leaseCall{blob: dice.IntN(blobs), id: own, lasts: time.Duration(15+dice.IntN(46)) * time.Second}
 	switch n := dice.IntN(100); {
 	case n < 20:
 		e.verb = "acquire"
@@ -156,8 +156,8 @@ func someDeed(dice *rand.Rand, blobs int, own string) deed {
 	return e
 }
 
-// try sends the request to the door. It returns the code of the refusal.
-func (e deed) try(d driver) string {
+// try sends the request. It returns the code of the refusal.
+func (e leaseCall) try(d driver) string {
 	d.Helper()
 	path, seconds := d.path("b"+strconv.Itoa(e.blob)), strconv.Itoa(int(e.lasts/time.Second))
 	switch e.verb {
@@ -175,42 +175,42 @@ func (e deed) try(d driver) string {
 	return d.signed("PUT", path+"?comp=lease", "", "x-ms-lease-action", e.verb, "x-ms-lease-id", e.id).code()
 }
 
-// TestTrespassesAreFound: the check sees a write that should not have been, and
+// TestViolationsAreFound: the check sees a write that should not have been, and
 // only that.
-func TestTrespassesAreFound(t *testing.T) {
+func TestViolationsAreFound(t *testing.T) {
 	const s = time.Second
-	got := deed{verb: "acquire", id: "a", asked: 1 * s, answered: 2 * s, lasts: 20 * s}
-	write := func(id string, at time.Duration) deed {
-		return deed{verb: "write", id: id, asked: at, answered: at}
+	got := leaseCall{verb: "acquire", id: "a", asked: 1 * s, answered: 2 * s, lasts: 20 * s}
+	write := func(id string, at time.Duration) leaseCall {
+		return leaseCall{verb: "write", id: id, asked: at, answered: at}
 	}
 	refused := write("", 5*s)
 	refused.code = "LeaseIdMissing"
 	elsewhere := write("", 5*s)
 	elsewhere.blob = 1
 	for name, c := range map[string]struct {
-		history []deed
+		history []leaseCall
 		want    int
 	}{
-		"none":                  {[]deed{got}, 0},
-		"without the id":        {[]deed{got, write("", 5*s)}, 1},
-		"with another's":        {[]deed{got, write("b", 20*s)}, 1},
-		"with the id":           {[]deed{got, write("a", 5*s)}, 0},
-		"refused":               {[]deed{got, refused}, 0},
-		"another blob":          {[]deed{got, elsewhere}, 0},
-		"before":                {[]deed{got, write("", 2*s)}, 0},
-		"after its time":        {[]deed{got, write("", 21*s)}, 0},
-		"after a release":       {[]deed{got, {verb: "release", id: "a", asked: 4 * s, answered: 4 * s}, write("", 5*s)}, 0},
-		"before a release":      {[]deed{got, {verb: "release", id: "a", asked: 6 * s, answered: 6 * s}, write("", 5*s)}, 1},
-		"while it breaks":       {[]deed{got, {verb: "break", asked: 3 * s, answered: 3 * s, lasts: 5 * s}, write("", 5*s)}, 1},
-		"after it broke":        {[]deed{got, {verb: "break", asked: 3 * s, answered: 3 * s, lasts: 5 * s}, write("", 9*s)}, 0},
-		"after a shorter lease": {[]deed{got, {verb: "acquire", id: "a", asked: 3 * s, answered: 3 * s, lasts: 2 * s}, write("", 6*s)}, 0},
-		"after a break that may have come second": {[]deed{{verb: "acquire", id: "a", asked: 1 * s, answered: 3 * s, lasts: 20 * s},
+		"none":                  {[]leaseCall{got}, 0},
+		"without the id":        {[]leaseCall{got, write("", 5*s)}, 1},
+		"with another's":        {[]leaseCall{got, write("b", 20*s)}, 1},
+		"with the id":           {[]leaseCall{got, write("a", 5*s)}, 0},
+		"refused":               {[]leaseCall{got, refused}, 0},
+		"another blob":          {[]leaseCall{got, elsewhere}, 0},
+		"before":                {[]leaseCall{got, write("", 2*s)}, 0},
+		"after its time":        {[]leaseCall{got, write("", 21*s)}, 0},
+		"after a release":       {[]leaseCall{got, {verb: "release", id: "a", asked: 4 * s, answered: 4 * s}, write("", 5*s)}, 0},
+		"before a release":      {[]leaseCall{got, {verb: "release", id: "a", asked: 6 * s, answered: 6 * s}, write("", 5*s)}, 1},
+		"while it breaks":       {[]leaseCall{got, {verb: "break", asked: 3 * s, answered: 3 * s, lasts: 5 * s}, write("", 5*s)}, 1},
+		"after it broke":        {[]leaseCall{got, {verb: "break", asked: 3 * s, answered: 3 * s, lasts: 5 * s}, write("", 9*s)}, 0},
+		"after a shorter lease": {[]leaseCall{got, {verb: "acquire", id: "a", asked: 3 * s, answered: 3 * s, lasts: 2 * s}, write("", 6*s)}, 0},
+		"after a break that may have come second": {[]leaseCall{{verb: "acquire", id: "a", asked: 1 * s, answered: 3 * s, lasts: 20 * s},
 			{verb: "break", asked: 1500 * time.Millisecond, answered: 2 * s}, write("", 5*s)}, 0},
-		"after a release that nobody knows of": {[]deed{got, {verb: "release", id: "a", asked: 4 * s, answered: 4 * s, code: "OperationTimedOut"}, write("", 5*s)}, 0},
-		"after a refused release":              {[]deed{got, {verb: "release", id: "b", asked: 4 * s, answered: 4 * s, code: "x"}, write("", 5*s)}, 1},
-		"once renewed":                         {[]deed{got, {verb: "renew", id: "a", asked: 9 * s, answered: 9 * s, lasts: 15 * s}, write("", 22*s)}, 1},
+		"after a release that nobody knows of": {[]leaseCall{got, {verb: "release", id: "a", asked: 4 * s, answered: 4 * s, code: "OperationTimedOut"}, write("", 5*s)}, 0},
+		"after a refused release":              {[]leaseCall{got, {verb: "release", id: "b", asked: 4 * s, answered: 4 * s, code: "x"}, write("", 5*s)}, 1},
+		"once renewed":                         {[]leaseCall{got, {verb: "renew", id: "a", asked: 9 * s, answered: 9 * s, lasts: 15 * s}, write("", 22*s)}, 1},
 	} {
-		if found := trespasses(c.history); len(found) != c.want {
+		if found := violations(c.history); len(found) != c.want {
 			t.Errorf("%s: found %q, want %d", name, found, c.want)
 		}
 	}

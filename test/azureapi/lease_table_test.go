@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// cast are the ids of the tables.
-var cast = map[string]string{
+// leaseIDs are the ids of the tables.
+var leaseIDs = map[string]string{
 	"A": "aaaaaaaa-0000-4000-8000-00000000000a",
 	"B": "BBBBBBBB-0000-4000-8000-00000000000B", // in the other letter case
 	"C": "cccccccc-0000-4000-8000-00000000000c",
@@ -52,8 +52,8 @@ break 20         | 202 breaking 20
 break, no period | 202 broken 0
 `
 
-// localZureLeasePage is what the main port answers: what has ended is gone.
-const localZureLeasePage = `
+// plainLeasePage is what the main port answers: what has ended is gone.
+const plainLeasePage = `
 operation        | available           | leased(A)               | breaking(A)                            | broken(A)         | expired(A)
 acquire, no id   | 201 leased          | 409 LeaseAlreadyPresent | 409 LeaseAlreadyPresent                | 201 leased        | 201 leased
 acquire A        | 201 leased A        | 201 leased A            | 409 LeaseIsBreakingAndCannotBeAcquired | 201 leased A      | 201 leased A
@@ -112,14 +112,14 @@ func TestLeaseTables(t *testing.T) {
 		cells int
 		make  func(d *deployment, name string) leased
 	}{
-		"Azure, blobs":                     {azureLeasePage, 14 * 5, sdkBlob},
-		"Azure, containers":                {azureLeasePage, 14 * 5, sdkContainer},
-		"Azure, infinite, blobs":           {azureInfinitePage, 8, sdkBlob},
-		"Azure, infinite, containers":      {azureInfinitePage, 8, sdkContainer},
-		"LocalZure, blobs":                 {localZureLeasePage, 14 * 5, dialectBlob},
-		"LocalZure, containers":            {localZureLeasePage, 14 * 5, dialectContainer},
-		"Azure's infinite at LocalZure":    {azureInfinitePage, 8, dialectBlob},
-		"Azure's infinite, its containers": {azureInfinitePage, 8, dialectContainer},
+		"Azure, blobs":                {azureLeasePage, 14 * 5, sdkBlob},
+		"Azure, containers":           {azureLeasePage, 14 * 5, sdkContainer},
+		"Azure, infinite, blobs":      {azureInfinitePage, 8, sdkBlob},
+		"Azure, infinite, containers": {azureInfinitePage, 8, sdkContainer},
+		"plain, blobs":                {plainLeasePage, 14 * 5, plainBlob},
+		"plain, containers":           {plainLeasePage, 14 * 5, plainContainer},
+		"plain, infinite, blobs":      {azureInfinitePage, 8, plainBlob},
+		"plain, infinite, containers": {azureInfinitePage, 8, plainContainer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := cells(t, test.page)
@@ -130,7 +130,7 @@ func TestLeaseTables(t *testing.T) {
 				d := newDeployment(t)
 				for i, c := range all {
 					thing := test.make(d, fmt.Sprintf("cell-%d", i))
-					bring(t, thing, c.column)
+					enterState(t, thing, c.column)
 					before := thing.state()
 					checkCell(t, thing, c, before)
 				}
@@ -139,8 +139,8 @@ func TestLeaseTables(t *testing.T) {
 	}
 }
 
-// bring puts a lease into the state that a column is about.
-func bring(t *testing.T, thing leased, column string) {
+// enterState puts a lease into the state that a column is about.
+func enterState(t *testing.T, thing leased, column string) {
 	t.Helper()
 	must := func(operation string, want int) {
 		if status, code, _, _ := thing.try(operation); status != want {
@@ -204,8 +204,8 @@ func checkCell(t *testing.T, thing leased, c cell, before string) {
 
 // nameOf returns the name of an id in the tables.
 func nameOf(id string) string {
-	for _, name := range slices.Sorted(maps.Keys(cast)) {
-		if strings.EqualFold(cast[name], id) {
+	for _, name := range slices.Sorted(maps.Keys(leaseIDs)) {
+		if strings.EqualFold(leaseIDs[name], id) {
 			return name
 		}
 	}

@@ -24,7 +24,7 @@ func TestLeaseRefusals(t *testing.T) {
 	}
 	const blob, container = "/blobs/a?comp=lease", "/blobs?restype=container&comp=lease"
 	const action, duration, id, proposed, period = "x-ms-lease-action", "x-ms-lease-duration", "x-ms-lease-id", "x-ms-proposed-lease-id", "x-ms-lease-break-period"
-	a := cast["A"]
+	a := leaseIDs["A"]
 	for _, test := range []struct {
 		path    string
 		want    string
@@ -82,7 +82,7 @@ func TestLeaseTouchesNothing(t *testing.T) {
 		item := d.put("blobs", "a", "content")
 		for _, o := range []string{"acquire A", "renew A", "change A to B", "break 10", "release B"} {
 			time.Sleep(2 * time.Second)
-			r := d.signed("PUT", "/"+testAccount+"/blobs/a?comp=lease", "", parseOrder(o).headers()...)
+			r := d.signed("PUT", "/"+testAccount+"/blobs/a?comp=lease", "", parseOperation(o).headers()...)
 			if r.status >= 300 || r.header.Get("ETag") != item.ETag() || r.header.Get("Last-Modified") != item.Ticks.Time().Format(http.TimeFormat) {
 				t.Errorf("%s = %d, %s, %s, want %s and %s", o, r.status, r.header.Get("ETag"), r.header.Get("Last-Modified"), item.ETag(), item.Ticks.Time().Format(http.TimeFormat))
 			}
@@ -90,7 +90,7 @@ func TestLeaseTouchesNothing(t *testing.T) {
 	})
 }
 
-// TestBreakRoundsUp: whoever waits x-ms-lease-time seconds has waited enough.
+// TestBreakRoundsUp: a client that waits x-ms-lease-time seconds has waited enough.
 func TestBreakRoundsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(t)
@@ -112,13 +112,13 @@ func TestRenewAfterWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(t)
 		thing := sdkBlob(d, "a")
-		bring(t, thing, "expired(A)")
+		enterState(t, thing, "expired(A)")
 		d.put("blobs", "a", "somebody else's")
 		if status, code, _, _ := thing.try("renew A"); status != 409 || code != "LeaseIdMismatchWithLeaseOperation" {
 			t.Errorf("renew after a write = %d %s, want 409 LeaseIdMismatchWithLeaseOperation", status, code)
 		}
 		box := sdkContainer(d, "box")
-		bring(t, box, "expired(A)")
+		enterState(t, box, "expired(A)")
 		if _, err := d.service().NewContainerClient("box").SetMetadata(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestLeaseIsOrdinary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(t)
 		thing := sdkBlob(d, "a/b")
-		bring(t, thing, "expired(A)")
+		enterState(t, thing, "expired(A)")
 		if status, _, _, _ := thing.try("renew A"); status != 200 {
 			t.Fatalf("renew = %d, want 200", status)
 		}

@@ -150,6 +150,6 @@ func TestListShows(t *testing.T) {
 	r := d.send("GET", "/blob/"+testAccount+"/box?restype=container&comp=list&include=snapshots", "")
 	base, snapshot := strings.Index(r.body, "<Blob><Name>a</Name><Properties>"), strings.Index(r.body, "<Snapshot>"+first.Snapshot.String())
 	if base < 0 || snapshot < 0 || base > snapshot {
-		t.Errorf("the dialect's list has the base at %d, the snapshot at %d: %s", base, snapshot, r.body)
+		t.Errorf("the plain list has the base at %d, the snapshot at %d: %s", base, snapshot, r.body)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestDialectOrphans: on the main port a base goes alone. Its snapshots stay,
-// at both doors, and belong to a new base of that name.
-func TestDialectOrphans(t *testing.T) {
+// TestPlainDeleteKeepsSnapshots: on the main port a base goes alone. Its snapshots stay,
+// in both APIs, and belong to a new base of that name.
+func TestPlainDeleteKeepsSnapshots(t *testing.T) {
 	t.Parallel()
 	d := newDriver(t)
 	d.upload("b", "first", nil)
@@ -21,8 +21,8 @@ func TestDialectOrphans(t *testing.T) {
 			t.Errorf("the snapshot on the main port = %d %s", r.status, r.body)
 		}
 	}
-	wantSame(t, "listed by Azure's door", d.order(d.signed, ""), []string{"b@" + one, "b@" + two})
-	wantSame(t, "listed on the main port", d.order(d.send, "/blob"), []string{"b@" + one, "b@" + two})
+	wantSame(t, "listed by Azure's API", d.listWith(d.signed, ""), []string{"b@" + one, "b@" + two})
+	wantSame(t, "listed on the main port", d.listWith(d.send, "/blob"), []string{"b@" + one, "b@" + two})
 	if l := d.lineage("b"); l.Base != nil || len(l.Snapshots) != 2 {
 		t.Errorf("lineage = %+v, want no base and two snapshots", l)
 	}
@@ -34,16 +34,16 @@ func TestDialectOrphans(t *testing.T) {
 	if three <= two {
 		t.Errorf("the new base's snapshot %s is not after %s", three, two)
 	}
-	wantSame(t, "Azure's order", d.order(d.signed, ""), []string{"b@" + two, "b@" + three, "b"})
-	wantSame(t, "the dialect's order", d.order(d.send, "/blob"), []string{"b", "b@" + two, "b@" + three})
+	wantSame(t, "Azure's order", d.listWith(d.signed, ""), []string{"b@" + two, "b@" + three, "b"})
+	wantSame(t, "the order of the plain API", d.listWith(d.send, "/blob"), []string{"b", "b@" + two, "b@" + three})
 	wantReply(t, "Azure refuses", d.signed("DELETE", d.path("b"), ""), 409, "SnapshotsPresent")
 	wantReply(t, "deleting all", d.send("DELETE", "/blob"+d.path("b"), "", "x-ms-delete-snapshots", "include"), 202, "")
-	wantSame(t, "nothing left", d.order(d.signed, ""), []string(nil))
+	wantSame(t, "nothing left", d.listWith(d.signed, ""), []string(nil))
 	wantReply(t, "deleting nothing", d.send("DELETE", "/blob"+d.path("b"), ""), 404, "BlobNotFound")
 }
 
-// order lists blobs and snapshots.
-func (d driver) order(send func(method, path, body string, headers ...string) reply, prefix string) []string {
+// listWith lists blobs and snapshots.
+func (d driver) listWith(send func(method, path, body string, headers ...string) reply, prefix string) []string {
 	d.Helper()
 	r := send("GET", prefix+"/"+testAccount+"/box?restype=container&comp=list&include=snapshots", "")
 	var list struct {
@@ -59,8 +59,8 @@ func (d driver) order(send func(method, path, body string, headers ...string) re
 	return names
 }
 
-// TestDialectSnapshotIDs: ids with six fractional digits are understood.
-func TestDialectSnapshotIDs(t *testing.T) {
+// TestPlainSnapshotIDs: ids with six fractional digits are understood.
+func TestPlainSnapshotIDs(t *testing.T) {
 	t.Parallel()
 	d := newDriver(t)
 	d.upload("b", "x", nil)
@@ -82,13 +82,13 @@ func TestDialectSnapshotIDs(t *testing.T) {
 	t.Error("of a thousand ids none ends in zero")
 }
 
-// TestDialectShortForms: the calls of LocalZure's own documents, as they stand
+// TestPlainShortForms: the calls of LocalZure's own documents, as they stand
 // there.
-func TestDialectShortForms(t *testing.T) {
+func TestPlainShortForms(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t)
 	const box = "/blob/anyaccount/box"
-	acquire := []string{"x-ms-lease-action", "acquire", "x-ms-lease-duration", "-1", "x-ms-proposed-lease-id", cast["A"]}
+	acquire := []string{"x-ms-lease-action", "acquire", "x-ms-lease-duration", "-1", "x-ms-proposed-lease-id", leaseIDs["A"]}
 	wantReply(t, "a container of any account", d.send("PUT", box+"?restype=container", ""), 201, "")
 	wantReply(t, "Put Blob without a type", d.send("PUT", box+"/b", "text", "Content-Type", "text/plain"), 201, "")
 	got := d.send("GET", box+"/b", "")
@@ -122,13 +122,13 @@ func TestDialectShortForms(t *testing.T) {
 	}
 	wantReply(t, "what is no account", d.send("GET", "/blob/No-Account?comp=list", ""), 404, "ResourceNotFound")
 
-	wantReply(t, "Azure's face: no type", d.signed("PUT", "/"+testAccount+"/box/b", "x"), 400, "MissingRequiredHeader")
-	wantReply(t, "Azure's face: no restype", d.signed("PUT", "/"+testAccount+"/box?comp=lease", "", acquire...), 404, "ContainerNotFound")
-	wantReply(t, "Azure's face: any account", d.signed("GET", "/anyaccount?comp=list", ""), 404, "ResourceNotFound")
+	wantReply(t, "Azure's API: no type", d.signed("PUT", "/"+testAccount+"/box/b", "x"), 400, "MissingRequiredHeader")
+	wantReply(t, "Azure's API: no restype", d.signed("PUT", "/"+testAccount+"/box?comp=lease", "", acquire...), 404, "ContainerNotFound")
+	wantReply(t, "Azure's API: any account", d.signed("GET", "/anyaccount?comp=list", ""), 404, "ResourceNotFound")
 }
 
-// TestDialectRoot: a blob in the root container is leased by its full name.
-func TestDialectRoot(t *testing.T) {
+// TestPlainRoot: a blob in the root container is leased by its full name.
+func TestPlainRoot(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t)
 	d.ensure("$root")

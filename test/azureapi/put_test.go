@@ -63,9 +63,9 @@ func TestPutBlob(t *testing.T) {
 	d.wantContent(d.blob("full"), "")
 }
 
-// TestPutBlobTakesPlainHeaders: what a plain HTTP client sends describes the
+// TestPutBlobReadsPlainHeaders: what a plain HTTP client sends describes the
 // blob too, and the special names win.
-func TestPutBlobTakesPlainHeaders(t *testing.T) {
+func TestPutBlobReadsPlainHeaders(t *testing.T) {
 	t.Parallel()
 	d := newDriver(t)
 	wantReply(t, "PUT", d.signed("PUT", d.path("plain"), "x", "x-ms-blob-type", "blockblob",
@@ -175,11 +175,11 @@ func TestPutBlobRefusals(t *testing.T) {
 	endless := d.request("PUT", d.path("refused"), "", "x-ms-blob-type", "BlockBlob")
 	endless.Body, endless.ContentLength = bodyOf("x"), -1
 	signRequest(endless, developmentAccount)
-	wantReply(t, "no length", d.do(endless), http.StatusLengthRequired, "MissingContentLengthHeader")
+	wantReply(t, "no length", d.exchange(endless), http.StatusLengthRequired, "MissingContentLengthHeader")
 	wantReply(t, "no container", d.signed("PUT", "/"+testAccount+"/none/b", "x", "x-ms-blob-type", "BlockBlob"), 404, "ContainerNotFound")
 }
 
-// TestCreateOnly: whoever may create and not write makes new blobs, and
+// TestCreateOnly: a caller that may create and not write makes new blobs, and
 // overwrites none, by no operation and with no condition.
 func TestCreateOnly(t *testing.T) {
 	t.Parallel()

@@ -178,7 +178,7 @@ func rawCodes(d driver) {
 	}
 	wantReply(d, "what is no GUID", abort("&copyid=nothing"), 400, "InvalidQueryParameterValue")
 	wantReply(d, "no copy id", abort(""), 400, "MissingRequiredQueryParameter")
-	wantReply(d, "a GUID", abort("&copyid="+cast["A"]), 409, "NoPendingCopyOperation")
+	wantReply(d, "a GUID", abort("&copyid="+leaseIDs["A"]), 409, "NoPendingCopyOperation")
 }
 
 func sdkHeadErrors(d driver) {
@@ -201,7 +201,7 @@ func rawHeadErrors(d driver) {
 		"405 UnsupportedHttpVerb":        d.signed("HEAD", d.path("b")+"?comp=lease", ""),
 		"400 InvalidResourceName":        d.signed("HEAD", "/"+testAccount+"/b--x/a", ""),
 		"404 BlobNotFound ":              d.send("HEAD", "/blob"+d.path("none"), ""),
-		"412 LeaseIdMismatch":            d.send("HEAD", "/blob"+d.path("b"), "", "x-ms-lease-id", cast["A"]),
+		"412 LeaseIdMismatch":            d.send("HEAD", "/blob"+d.path("b"), "", "x-ms-lease-id", leaseIDs["A"]),
 		"501 NotImplemented":             d.signed("HEAD", d.path("b")+"?versionid=1", ""),
 		"400 InvalidQueryParameterValue": d.signed("HEAD", d.path("b")+"?snapshot=now", ""),
 	} {
@@ -247,14 +247,14 @@ func rawMessages(d driver) {
 		{d.signed("GET", d.path("none"), ""), "The specified blob does not exist.", ""},
 		{d.signed("DELETE", d.path("b"), ""), "There is currently a lease on the blob and no lease ID was specified in the request.", "x-ms-lease-id"},
 		{d.signed("DELETE", "/"+testAccount+"/box?restype=container", ""), "There is currently a lease on the container and no lease ID was specified in the request.", "x-ms-lease-id"},
-		{lease(blobLease, "x-ms-lease-action", "renew", "x-ms-lease-id", cast["A"]), "The lease ID specified did not match the lease ID for the blob.", ""},
-		{lease(boxLease, "x-ms-lease-action", "renew", "x-ms-lease-id", cast["A"]), "The lease ID specified did not match the lease ID for the container.", ""},
+		{lease(blobLease, "x-ms-lease-action", "renew", "x-ms-lease-id", leaseIDs["A"]), "The lease ID specified did not match the lease ID for the blob.", ""},
+		{lease(boxLease, "x-ms-lease-action", "renew", "x-ms-lease-id", leaseIDs["A"]), "The lease ID specified did not match the lease ID for the container.", ""},
 		{lease(blobLease, acquire...), "There is already a lease present.", "break"},
 		{lease(blobLease, "x-ms-lease-action", "acquire"), "An HTTP header that's mandatory for this request is not specified.", "x-ms-lease-duration"},
 		{lease(blobLease, "x-ms-lease-action", "acquire", "x-ms-lease-duration", "7"), "The value for one of the HTTP headers is not in the correct format.", "15 to 60"},
 		{d.signed("GET", "/"+testAccount+"?comp=list&maxresults=0", ""), "One of the query parameters specified in the request URI is outside the permissible range.", "maxresults"},
 		{d.signed("PUT", d.path("c")+"?comp=blocklist", "<x/>"), "XML specified is not syntactically valid.", "BlockList"},
-		{d.send("PUT", "/blob"+d.path("b"), "x", "x-ms-lease-id", cast["A"]), "The lease ID specified did not match the lease ID for the blob.", ""},
+		{d.send("PUT", "/blob"+d.path("b"), "x", "x-ms-lease-id", leaseIDs["A"]), "The lease ID specified did not match the lease ID for the blob.", ""},
 	} {
 		var body struct{ Message string }
 		if err := xml.Unmarshal([]byte(tt.r.body), &body); err != nil {
@@ -280,7 +280,7 @@ func corsOf(d driver, origins string) {
 	}
 }
 
-// sdkVary: to whoever is no browser nothing varies.
+// sdkVary: to a client that is no browser nothing varies.
 func sdkVary(d driver) {
 	corsOf(d, "https://a.example")
 	d.upload("b", "x", nil)

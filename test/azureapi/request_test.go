@@ -9,7 +9,7 @@ import (
 	"github.com/leasehold/leasehold/azure/server"
 )
 
-// TestNoSuchOperation: what the door has not, it says by name.
+// TestNoSuchOperation: what the server does not have it refuses by name.
 func TestNoSuchOperation(t *testing.T) {
 	d := newDeployment(t)
 	d.ensure("box")

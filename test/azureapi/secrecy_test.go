@@ -28,14 +28,14 @@ type exchange struct {
 	answer  string // headers and body
 }
 
-// witness writes down what goes through the transport.
-type witness struct {
+// recordingTransport keeps what goes through the transport.
+type recordingTransport struct {
 	next http.RoundTripper
 	mu   sync.Mutex
 	seen []exchange
 }
 
-func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *recordingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := w.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -78,10 +78,10 @@ func TestSecrets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver(t)
-		w := &witness{next: d.client.Transport}
+		w := &recordingTransport{next: d.client.Transport}
 		d.client.Transport = w
-		d.box = d.service().NewContainerClient("box") // over the witness
-		ids := tellEverything(t, d)
+		d.box = d.service().NewContainerClient("box") // over the recording transport
+		ids := useLeases(t, d)
 		secrets := map[string]string{"the key": base64.StdEncoding.EncodeToString(sign.Development().Keys[0]), "the raw key": string(sign.Development().Keys[0])}
 		for _, e := range w.seen {
 			if _, signature, ok := strings.Cut(e.sent("Authorization"), ":"); ok {
@@ -105,7 +105,7 @@ func TestSecrets(t *testing.T) {
 				}
 			}
 		}
-		told := 0
+		answered := 0
 		for _, id := range ids {
 			if strings.Contains(log, strings.ToLower(id)) {
 				t.Errorf("the log has the lease id %s", nameOf(id))
@@ -115,28 +115,28 @@ func TestSecrets(t *testing.T) {
 				case has && !e.owns(id):
 					t.Errorf("the answer to %s %s (%s) has the lease id %s", e.request.Method, e.request.URL.Path, e.sent("x-ms-lease-action"), nameOf(id))
 				case has:
-					told++
+					answered++
 				}
 			}
 		}
-		if told == 0 {
-			t.Error("no owner was ever told an id: the test looks in the wrong place")
+		if answered == 0 {
+			t.Error("no owner ever got an id: the test looks in the wrong place")
 		}
 	})
 }
 
-// tellEverything makes leases of all kinds and asks every question about what
-// they are on, as owner, as somebody else, and as nobody. It returns the ids.
-func tellEverything(t *testing.T, d driver) []string {
+// useLeases makes leases of all kinds and reads all about their blobs and
+// containers, as owner, as somebody else, and as nobody. It returns the ids.
+func useLeases(t *testing.T, d driver) []string {
 	t.Helper()
-	ids := []string{cast["A"], cast["B"], cast["C"]}
+	ids := []string{leaseIDs["A"], leaseIDs["B"], leaseIDs["C"]}
 	grant := accountSAS(t, "rwdlactf", "sco", nil)
 	guest, err := service.NewClientWithNoCredential(testHost+"/"+testAccount+"/?"+grant, &service.ClientOptions{ClientOptions: d.options()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.ensure("blobs")
-	things := []leased{sdkBlob(d.deployment, "b"), sdkContainer(d.deployment, "held"), dialectBlob(d.deployment, "dialect"), dialectContainer(d.deployment, "other")}
+	things := []leased{sdkBlob(d.deployment, "b"), sdkContainer(d.deployment, "held"), plainBlob(d.deployment, "plain"), plainContainer(d.deployment, "other")}
 	steps := []string{
 		"acquire A for 15", "acquire B for 15", "acquire, no id", "renew A", "renew B", "change A to B", "change C to A", "release C",
 		"break 5", "acquire B for 15", "renew B", "break 0", "renew B", "release B", "acquire, no id", "break, no period", "release A", "release B",
@@ -147,7 +147,7 @@ func tellEverything(t *testing.T, d driver) []string {
 			if id != "" {
 				ids = append(ids, id)
 			}
-			askAll(d, guest.NewContainerClient("blobs"))
+			readAbout(d, guest.NewContainerClient("blobs"))
 		}
 		time.Sleep(2 * time.Minute)
 		thing.try("renew A")
@@ -155,8 +155,8 @@ func tellEverything(t *testing.T, d driver) []string {
 	}
 	// Requests that fail with a secret in them.
 	for _, headers := range [][]string{
-		{"x-ms-lease-id", cast["A"] + "0"}, {"x-ms-lease-id", cast["A"]}, {"x-ms-copy-source", testHost + "/" + testAccount + "/blobs/b?" + grant},
-		{"x-ms-copy-source", "http://example.org/?" + grant}, {"x-ms-blob-type", "BlockBlob", "x-ms-lease-id", cast["B"]},
+		{"x-ms-lease-id", leaseIDs["A"] + "0"}, {"x-ms-lease-id", leaseIDs["A"]}, {"x-ms-copy-source", testHost + "/" + testAccount + "/blobs/b?" + grant},
+		{"x-ms-copy-source", "http://example.org/?" + grant}, {"x-ms-blob-type", "BlockBlob", "x-ms-lease-id", leaseIDs["B"]},
 		{"x-ms-blob-type", "BlockBlob", "x-ms-copy-source", testHost + "/" + testAccount + "/none/b?" + grant}, {"x-ms-client-request-id", "a"},
 	} {
 		d.signed("PUT", "/"+testAccount+"/blobs/b", "", headers...)
@@ -168,8 +168,8 @@ func tellEverything(t *testing.T, d driver) []string {
 	return ids
 }
 
-// askAll asks all that can be asked about a blob without an id.
-func askAll(d driver, box *container.Client) {
+// readAbout reads all that can be read about a blob without an id.
+func readAbout(d driver, box *container.Client) {
 	ctx := d.Context()
 	b := box.NewBlobClient("b")
 	_, _ = b.GetProperties(ctx, nil)

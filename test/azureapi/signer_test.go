@@ -13,8 +13,8 @@ import (
 	"github.com/leasehold/leasehold/azure/sign"
 )
 
-// signRequest signs with Shared Key, by itself: what the door checks must not
-// be checked with its own words.
+// signRequest signs with Shared Key, by itself: the server's own
+// code must not check what the server checks.
 func signRequest(r *http.Request, account sign.Account) {
 	r.Header.Set("X-Ms-Date", time.Now().UTC().Format(http.TimeFormat))
 	if r.Header.Get("X-Ms-Version") == "" {

@@ -53,9 +53,9 @@ func TestSnapshotOperations(t *testing.T) {
 		{"PUT", "page", refused, []string{"x-ms-page-write", "update"}},
 		{"PUT", "page", refused, []string{"x-ms-page-write", "clear"}},
 		{"PUT", "lease", refused, []string{"x-ms-lease-action", "acquire", "x-ms-lease-duration", "15"}},
-		{"PUT", "lease", refused, []string{"x-ms-lease-action", "renew", "x-ms-lease-id", cast["A"]}},
-		{"PUT", "lease", refused, []string{"x-ms-lease-action", "change", "x-ms-lease-id", cast["A"], "x-ms-proposed-lease-id", cast["B"]}},
-		{"PUT", "lease", refused, []string{"x-ms-lease-action", "release", "x-ms-lease-id", cast["A"]}},
+		{"PUT", "lease", refused, []string{"x-ms-lease-action", "renew", "x-ms-lease-id", leaseIDs["A"]}},
+		{"PUT", "lease", refused, []string{"x-ms-lease-action", "change", "x-ms-lease-id", leaseIDs["A"], "x-ms-proposed-lease-id", leaseIDs["B"]}},
+		{"PUT", "lease", refused, []string{"x-ms-lease-action", "release", "x-ms-lease-id", leaseIDs["A"]}},
 		{"PUT", "lease", refused, []string{"x-ms-lease-action", "break"}},
 	} {
 		path := d.path("b") + "?snapshot=" + id + prefixed("&comp=", test.query)

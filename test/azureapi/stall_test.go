@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// wire is a connection to the door that is used byte by byte.
+// wire is a connection to the server that is used byte by byte.
 func (d *deployment) wire() (net.Conn, *bufio.Reader) {
 	d.Helper()
 	conn, err := d.dial(context.Background(), "", "")
@@ -29,7 +29,7 @@ const stallTimeout = time.Minute
 
 const slowPut = "PUT /blob/" + testAccount + "/box/slow HTTP/1.1\r\nHost: x\r\nx-ms-blob-type: BlockBlob\r\nContent-Length: 10\r\n\r\n"
 
-// inBubble runs a test of a door in a bubble.
+// inBubble runs a test of a deployment in a synctest bubble.
 func inBubble(t *testing.T, test func(*testing.T, *deployment)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, newDeployment(t)) })
@@ -57,8 +57,8 @@ func TestSlowSender(t *testing.T) {
 	})
 }
 
-// TestSilentSender: who stops sending is let go, whether the door was about to
-// read or to refuse, and nothing is written.
+// TestSilentSender: a client that stops sending is disconnected, whether the
+// server was about to read or to refuse, and nothing is written.
 func TestSilentSender(t *testing.T) {
 	for name, request := range map[string]string{
 		"an upload":  slowPut + "half",
@@ -78,7 +78,7 @@ func TestSilentSender(t *testing.T) {
 						t.Errorf("half a request = %d", answer.StatusCode)
 					}
 				}
-				_, _ = io.Copy(io.Discard, in) // until the door hangs up
+				_, _ = io.Copy(io.Discard, in) // until the server disconnects
 				if waited := time.Since(began); waited > 2*stallTimeout {
 					t.Errorf("the silent sender was given %v, want about %v", waited, stallTimeout)
 				}
@@ -90,7 +90,7 @@ func TestSilentSender(t *testing.T) {
 	}
 }
 
-// TestSilentReader: who stops reading is let go.
+// TestSilentReader: a client that stops reading is disconnected.
 func TestSilentReader(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *deployment) {
 		d.ensure("box")

@@ -46,7 +46,7 @@ func (d driver) by(who, method, path, body string, headers ...string) reply {
 	return d.send(method, path+mark+accountSAS(d, who, "sco", nil), body, headers...)
 }
 
-func TestListTagsTakesT(t *testing.T) {
+func TestListTagsNeedsT(t *testing.T) {
 	t.Parallel()
 	d := tagged(t)
 	for _, tt := range []struct{ who, include, want string }{
@@ -70,9 +70,9 @@ func TestListTagsTakesT(t *testing.T) {
 	}
 }
 
-// TestIfTagsTakesT: who may not read tags must not find them by guessing, so a
+// TestIfTagsNeedsT: who may not read tags must not find them by guessing, so a
 // guess that is right is answered like one that is wrong.
-func TestIfTagsTakesT(t *testing.T) {
+func TestIfTagsNeedsT(t *testing.T) {
 	t.Parallel()
 	d := tagged(t)
 	const may, mayNot = true, false
@@ -111,9 +111,9 @@ func TestIfTagsTakesT(t *testing.T) {
 	}
 }
 
-// TestCopyTagsTakesT: a copy with the source's tags sets them on one blob and
+// TestCopyTagsNeedsT: a copy with the source's tags sets them on one blob and
 // reads them from the other.
-func TestCopyTagsTakesT(t *testing.T) {
+func TestCopyTagsNeedsT(t *testing.T) {
 	t.Parallel()
 	d := tagged(t)
 	from := testHost + d.path("from")
@@ -156,8 +156,8 @@ func TestCopyTagsTakesT(t *testing.T) {
 	wantReply(t, "a copy without tags", r, 202, "")
 }
 
-// TestSourceIfTagsTakesT: as with x-ms-if-tags, for all that reads a source.
-func TestSourceIfTagsTakesT(t *testing.T) {
+// TestSourceIfTagsNeedsT: as with x-ms-if-tags, for all that reads a source.
+func TestSourceIfTagsNeedsT(t *testing.T) {
 	t.Parallel()
 	d := tagged(t)
 	if _, err := d.appendBlob("append").Create(t.Context(), nil); err != nil {

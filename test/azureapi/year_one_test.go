@@ -65,13 +65,13 @@ func TestSnapshotIsNeverTheBase(t *testing.T) {
 			if request.creates && want == "404 BlobNotFound" || request.creates && strings.Contains(query, "snapshot=0001") {
 				want = bad
 			}
-			for _, face := range []struct {
+			for _, api := range []struct {
 				path string
 				send func(method, path, body string, headers ...string) reply
 			}{{d.path(name), d.signed}, {"/blob" + d.path(name), d.send}} {
-				r := face.send(request.method, face.path+"?"+request.query+"&"+query, request.body, request.headers...)
+				r := api.send(request.method, api.path+"?"+request.query+"&"+query, request.body, request.headers...)
 				if got := statusAndCode(r); got != want {
-					t.Errorf("%s %s with %s = %s, want %s", request.name, face.path, query, got, want)
+					t.Errorf("%s %s with %s = %s, want %s", request.name, api.path, query, got, want)
 				}
 			}
 			after, err := d.catalog.Head(t.Context(), testRef("box", name), catalog.Access{})
@@ -242,7 +242,7 @@ func TestEmptyLeaseID(t *testing.T) {
 	}{
 		{"GET", "", "200", []string{"x-ms-lease-id", ""}},
 		{"DELETE", "", "400 InvalidHeaderValue", []string{"x-ms-lease-id", ""}},
-		{"DELETE", "", "400 InvalidHeaderValue", []string{"x-ms-lease-id", cast["A"], "x-ms-lease-id", ""}},
+		{"DELETE", "", "400 InvalidHeaderValue", []string{"x-ms-lease-id", leaseIDs["A"], "x-ms-lease-id", ""}},
 		{"PUT", "comp=metadata", "400 InvalidHeaderValue", []string{"x-ms-lease-id", ""}},
 		{"PUT", "comp=lease", "400 InvalidHeaderValue", []string{"x-ms-lease-action", "acquire", "x-ms-lease-duration", "15", "x-ms-proposed-lease-id", ""}},
 		{"PUT", "comp=lease", "400 InvalidHeaderValue", []string{"x-ms-lease-action", "acquire", "x-ms-lease-duration", "0"}},
