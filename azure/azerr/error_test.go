@@ -14,7 +14,7 @@ import (
 )
 
 // statuses is what Microsoft's pages say; where a code has several statuses,
-// the one that the door answers unless it decides otherwise.
+// the one that the server answers unless it decides otherwise.
 var statuses = map[int]string{
 	400: `AccessTierNotSupportedForBlobType BlockListTooLong
 		BothUserTagsAndSourceTagsCopyPresentException ConditionHeadersNotSupported

@@ -48,7 +48,7 @@ func (s *Server) parseAddress(c *call) error {
 // and returns the path behind it. It cleans nothing: "a//b" and "a/../b" are names
 // of blobs like any other, and an escaped slash is a slash of the blob's name.
 func (s *Server) parseAccount(r *http.Request, api *api) (a address, path string, _ error) {
-	path = sign.AsSent(r)
+	path = sign.SentPath(r)
 	if api.prefix != "" {
 		var below bool
 		if path, below = strings.CutPrefix(path, api.prefix); !below {
@@ -68,7 +68,7 @@ func (s *Server) parseAccount(r *http.Request, api *api) (a address, path string
 	case known:
 		a.ref.Account = account.Name
 	case api.anyAccount:
-		if a.ref.Account, known = sign.CouldBe(name); !known {
+		if a.ref.Account, known = sign.AccountName(name); !known {
 			return a, "", azerr.New(azerr.ResourceNotFound).With("%.40q is no name of an account: it has 3 to 24 characters, lower-case letters and digits.", name)
 		}
 	default:

@@ -19,7 +19,7 @@ func (s *Server) authorize(c *call) error {
 	}
 	account, _ := s.accounts.Lookup(c.ref.Account)
 	if first(c.r.Header, "Authorization") != "" {
-		return sign.SharedKey(c.r, account, sign.AsSent(c.r), c.query, time.Now())
+		return sign.SharedKey(c.r, account, sign.SentPath(c.r), c.query, time.Now())
 	}
 	sas, has, err := sign.Parse(c.query.Values())
 	switch {

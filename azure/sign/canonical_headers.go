@@ -17,8 +17,8 @@ import (
 // for unusual names (x-ms-meta-a_b beside x-ms-meta-a1), so usually there is one
 // text. What is signed is the same set of headers either way.
 func anyOrder(h http.Header, appendResource func([]byte) []byte, signed func([]byte) bool, firstLines ...string) bool {
-	var room [16]line // most requests have fewer
-	headers := room[:0]
+	var array [16]line // most requests have fewer
+	headers := array[:0]
 	for name, values := range h {
 		name = strings.TrimSpace(name)
 		if len(name) > len(signedPrefix) && strings.EqualFold(name[:len(signedPrefix)], signedPrefix) {
@@ -40,7 +40,7 @@ func anyOrder(h http.Header, appendResource func([]byte) []byte, signed func([]b
 	return signed(*buf)
 }
 
-// texts are for one text each.
+// texts are buffers for one text each.
 var texts = sync.Pool{New: func() any { b := make([]byte, 0, usualText); return &b }}
 
 const (
@@ -99,7 +99,7 @@ func joined(values []string) string {
 	return strings.Join(parts, " ")
 }
 
-// letters are the characters of a header's name in the order of the dictionary.
+// letters are the characters of a header's name in dictionary order.
 // A hyphen and an apostrophe are not among them: the dictionary looks at these
 // only when the names are otherwise the same.
 const letters = "!#$%&*.^_`|~+0123456789abcdefghijklmnopqrstuvwxyz"
