@@ -188,3 +188,10 @@ func TestError(t *testing.T) {
 		t.Errorf("errors.As(%v) = %v, want ServerBusy", err, e)
 	}
 }
+
+func TestHasCode(t *testing.T) {
+	wrapped := fmt.Errorf("wrapped: %w", New(BlobNotFound))
+	if !HasCode(wrapped, BlobNotFound) || HasCode(wrapped, BlobArchived) || HasCode(nil, BlobNotFound) || HasCode(errors.New("x"), BlobNotFound) {
+		t.Error("HasCode does not go by the code")
+	}
+}

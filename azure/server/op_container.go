@@ -73,12 +73,7 @@ func (s *Server) setContainerMetadata(c *call) error {
 	if err != nil {
 		return err
 	}
-	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, c.access, func(d *catalog.ContainerDetails) { d.Metadata = metadata })
-	if err != nil {
-		return err
-	}
-	setVersion(c.header(), changed.Ticks)
-	return c.answer(http.StatusOK)
+	return s.setContainer(c, func(d *catalog.ContainerDetails) { d.Metadata = metadata })
 }
 
 func (s *Server) getContainerACL(c *call) error {
@@ -110,9 +105,11 @@ func (s *Server) setContainerACL(c *call) error {
 	if err != nil {
 		return err
 	}
-	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, c.access, func(d *catalog.ContainerDetails) {
-		d.Public, d.Policies = public, policies
-	})
+	return s.setContainer(c, func(d *catalog.ContainerDetails) { d.Public, d.Policies = public, policies })
+}
+
+func (s *Server) setContainer(c *call, change func(*catalog.ContainerDetails)) error {
+	changed, err := s.catalog.SetContainer(c.r.Context(), c.ref, c.access, change)
 	if err != nil {
 		return err
 	}

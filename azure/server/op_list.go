@@ -66,6 +66,13 @@ func (l listing) writeHead(x *xmlWriter) {
 	}
 }
 
+// answerList ends a list and sends it.
+func (c *call) answerList(x *xmlWriter, next string) error {
+	x.element("NextMarker", next)
+	x.close("EnumerationResults")
+	return c.answerBytes(http.StatusOK, xmlType, x.bytes())
+}
+
 const (
 	blobIncludes = "snapshots metadata uncommittedblobs copy tags deleted versions deletedwithversions " +
 		"immutabilitypolicy legalhold permissions"
@@ -100,9 +107,7 @@ func (s *Server) listBlobs(c *call) error {
 		x.item(e.Item, l.include)
 	}
 	x.close("Blobs")
-	x.element("NextMarker", page.Next)
-	x.close("EnumerationResults")
-	return c.answerBytes(http.StatusOK, xmlType, x.bytes())
+	return c.answerList(x, page.Next)
 }
 
 func (s *Server) listContainers(c *call) error {
@@ -121,7 +126,5 @@ func (s *Server) listContainers(c *call) error {
 		x.container(found, l.include)
 	}
 	x.close("Containers")
-	x.element("NextMarker", page.Next)
-	x.close("EnumerationResults")
-	return c.answerBytes(http.StatusOK, xmlType, x.bytes())
+	return c.answerList(x, page.Next)
 }

@@ -64,7 +64,5 @@ func (s *Server) findBlobs(c *call) error {
 		x.close("Blob")
 	}
 	x.close("Blobs")
-	x.element("NextMarker", page.Next)
-	x.close("EnumerationResults")
-	return c.answerBytes(http.StatusOK, xmlType, x.bytes())
+	return c.answerList(x, page.Next)
 }
