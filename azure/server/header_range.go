@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -23,7 +24,7 @@ const openEnd = -1
 func (c *call) byteRange() (first, last int64, found bool) { return parseRange(c.rangeText()) }
 
 func (c *call) rangeText() string {
-	return orElse(c.r.Header.Get("x-ms-range"), c.r.Header.Get("Range"))
+	return cmp.Or(c.r.Header.Get("x-ms-range"), c.r.Header.Get("Range"))
 }
 
 func parseRange(text string) (first, last int64, found bool) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"strconv"
@@ -61,7 +62,7 @@ func setContentHeaders(h http.Header, b catalog.Headers) {
 	if b.Untyped {
 		h["Content-Type"] = nil // keeps net/http from guessing one
 	} else {
-		h.Set("Content-Type", orElse(b.ContentType, defaultType))
+		h.Set("Content-Type", cmp.Or(b.ContentType, defaultType))
 	}
 	setSome(h, "Content-Encoding", b.ContentEncoding)
 	setSome(h, "Content-Language", b.ContentLanguage)
@@ -86,7 +87,7 @@ func setTier(h http.Header, i *catalog.Item) {
 	if i.Kind != catalog.Block && i.Tier == "" {
 		return
 	}
-	h.Set("X-Ms-Access-Tier", orElse(i.Tier, "Hot"))
+	h.Set("X-Ms-Access-Tier", cmp.Or(i.Tier, "Hot"))
 	if i.Tier == "" {
 		h.Set("X-Ms-Access-Tier-Inferred", "true")
 	}
@@ -110,13 +111,6 @@ func setSome(h http.Header, name, value string) {
 	if value != "" {
 		h.Set(name, value)
 	}
-}
-
-func orElse(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
 }
 
 // httpTime is Format(http.TimeFormat), without parsing the layout each time.

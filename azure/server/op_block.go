@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func (s *Server) putBlockList(c *call) error {
 
 // getBlockList lists the blocks of a blob.
 func (s *Server) getBlockList(c *call) error {
-	kind := strings.ToLower(orElse(c.query.Get("blocklisttype"), "committed"))
+	kind := strings.ToLower(cmp.Or(c.query.Get("blocklisttype"), "committed"))
 	if kind != "committed" && kind != "uncommitted" && kind != "all" {
 		return badQuery("blocklisttype", "it must be committed, uncommitted or all")
 	}

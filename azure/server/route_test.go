@@ -149,7 +149,11 @@ func TestSnapshotRoutes(t *testing.T) {
 		method, _, _ := strings.Cut(o.Method, " ")
 		r := httptest.NewRequest(method, "/blob/devstoreaccount1/box/b?snapshot=2026-01-02T03:04:05.0000000Z&comp="+o.Comp, nil)
 		if o.Header != "" {
-			r.Header.Set(o.Header, orElse(o.Value, "x"))
+			value := o.Value
+			if value == "" {
+				value = "x"
+			}
+			r.Header.Set(o.Header, value)
 		}
 		c := &call{r: r, api: plainAPI}
 		if err := s.parseAddress(c); err != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"maps"
 	"net/url"
@@ -125,7 +126,7 @@ func (x *xmlWriter) itemProperties(i *catalog.Item) {
 	if i.Untyped {
 		x.element("Content-Type", "")
 	} else {
-		x.element("Content-Type", orElse(i.ContentType, defaultType))
+		x.element("Content-Type", cmp.Or(i.ContentType, defaultType))
 	}
 	x.element("Content-Encoding", i.ContentEncoding)
 	x.element("Content-Language", i.ContentLanguage)
@@ -153,7 +154,7 @@ func (x *xmlWriter) tier(i *catalog.Item) {
 	if i.Kind != catalog.Block && i.Tier == "" {
 		return
 	}
-	x.element("AccessTier", orElse(i.Tier, "Hot"))
+	x.element("AccessTier", cmp.Or(i.Tier, "Hot"))
 	if i.Tier == "" {
 		x.element("AccessTierInferred", "true")
 	}
