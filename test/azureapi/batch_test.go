@@ -78,8 +78,8 @@ func TestBatchTier(t *testing.T) {
 	}
 }
 
-// TestBatchSAS: parts that show nothing themselves are let in by what let the
-// batch in, and each only as far as that goes.
+// TestBatchSAS: parts without credentials are authorized by those of the batch,
+// each on its own.
 func TestBatchSAS(t *testing.T) {
 	d := newDeployment(t)
 	for _, box := range []string{"box", "other"} {
@@ -118,8 +118,8 @@ func TestBatchSAS(t *testing.T) {
 	}
 }
 
-// TestBatchSignedParts: a part with a signature of its own is judged by it as it
-// was sent, whatever let the batch in.
+// TestBatchSignedParts: a part with a signature of its own is authorized by it as
+// it was sent, whatever authorized the batch.
 func TestBatchSignedParts(t *testing.T) {
 	d := newDeployment(t)
 	d.ensure("box")
@@ -207,7 +207,7 @@ func parts(requests ...string) string {
 	return b.String() + "--edge--\r\n"
 }
 
-// TestBatchRefusals: a batch with a mistake in it does nothing at all.
+// TestBatchRefusals: a batch with a mistake in it changes nothing.
 func TestBatchRefusals(t *testing.T) {
 	d := newDeployment(t)
 	d.ensure("box")

@@ -8,7 +8,7 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// conditioned is a request that takes conditional headers.
+// conditioned is a request that has conditional headers.
 type conditioned struct {
 	name, method, query, body string
 	kind                      catalog.Kind
@@ -46,7 +46,7 @@ var conditionedRequests = []conditioned{
 	{name: "Delete Blob", method: "DELETE"},
 }
 
-// TestConditions: every conditional header, on every request that takes them.
+// TestConditions: every conditional header, on every request that has them.
 // What is refused changes nothing.
 func TestConditions(t *testing.T) {
 	t.Parallel()

@@ -136,8 +136,8 @@ func TestEmulatorDeviationGUIDs(t *testing.T) {
 	d.wantContent(d.blob("b"), "x")
 }
 
-// TestEmulatorDeviationVersions: a version that nobody has heard of yet is
-// served, and told back.
+// TestEmulatorDeviationVersions: an unknown version is served, and
+// answered.
 func TestEmulatorDeviationVersions(t *testing.T) {
 	t.Parallel()
 	d := newDriver(t)

@@ -68,7 +68,7 @@ func (d driver) commit(name string, ids ...string) {
 	}
 }
 
-// snapshot takes one and returns its id.
+// snapshot creates one and returns its id.
 func (d driver) snapshot(name string) string {
 	d.Helper()
 	r, err := d.blob(name).CreateSnapshot(d.Context(), nil)

@@ -21,7 +21,7 @@ type leaseCall struct {
 	code            string        // "" is success
 }
 
-// mayHaveWorked reports whether it did, or nobody knows.
+// mayHaveWorked reports whether it worked, or its outcome is unknown.
 func (e leaseCall) mayHaveWorked() bool { return e.code == "" || e.code == "OperationTimedOut" }
 
 // hold is a time for which a lease certainly was active.

@@ -11,7 +11,7 @@ import (
 	"github.com/leasehold/leasehold/azure/server"
 )
 
-// lineage asks for one.
+// lineage reads one.
 func (d driver) lineage(name string) server.Lineage {
 	d.Helper()
 	r := d.signed("GET", d.path(name)+"?comp=lineage", "")

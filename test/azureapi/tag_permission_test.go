@@ -70,7 +70,7 @@ func TestListTagsNeedsT(t *testing.T) {
 	}
 }
 
-// TestIfTagsNeedsT: who may not read tags must not find them by guessing, so a
+// TestIfTagsNeedsT: callers who may not read tags must not find them by guessing, so a
 // guess that is right is answered like one that is wrong.
 func TestIfTagsNeedsT(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 )
 
 // The first moment that ids and headers can name. Go's zero time is the same, so
-// it is the one that is taken for "none" where nobody looks.
+// code that does not look takes it for "none".
 const (
 	firstSnapshot = "0001-01-01T00:00:00.0000000Z"
 	firstDate     = "Mon, 01 Jan 0001 00:00:00 GMT"
@@ -230,8 +230,8 @@ func TestPolicyOfTheYearOne(t *testing.T) {
 	}
 }
 
-// TestEmptyLeaseID: an id that is sent empty does not let a write through as if
-// nobody had meant to hold a lease.
+// TestEmptyLeaseID: a write with an empty id is refused, not treated as one
+// without.
 func TestEmptyLeaseID(t *testing.T) {
 	t.Parallel()
 	d := newDriver(t)
