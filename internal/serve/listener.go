@@ -94,7 +94,7 @@ func (s *Server) addJSON(o *Options, m middleware, b *backend, socket net.Listen
 	})
 	handler := json.Handler()
 	if b.azure != nil {
-		handler = withBlobs(handler, b.azure.Dialect())
+		handler = withBlobs(handler, b.azure.PlainHandler())
 	}
 	s.listeners = append(s.listeners, &listener{
 		api:    API{Name: "JSON API", Key: "json_api", URL: urlOf(socket, o.secure())},
@@ -118,11 +118,11 @@ func (s *Server) addBlobs(o *Options, m middleware, b *backend, socket net.Liste
 	s.listeners = append(s.listeners, l)
 }
 
-// withBlobs passes the dialect's paths to dialect, and all others to next.
-func withBlobs(next, dialect http.Handler) http.Handler {
+// withBlobs passes the paths of the plain blob API to plain, and all others to next.
+func withBlobs(next, plain http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.EscapedPath(), auth.BlobPath) {
-			dialect.ServeHTTP(w, r)
+			plain.ServeHTTP(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)

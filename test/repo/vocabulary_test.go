@@ -32,8 +32,9 @@ var refusedVerbs = map[string]string{
 
 // allowed are exceptions, "file: name" or "name", each with its reason.
 var allowed = map[string]string{
-	"want": "what a test expects: the word of package testing's own examples",
-	"Do":   "the usual name where a function is handed in: http.Client.Do, sync.Once.Do",
+	"want":      "what a test expects: the word of package testing's own examples",
+	"Do":        "the usual name where a function is handed in: http.Client.Do, sync.Once.Do",
+	"RoundTrip": "the method of http.RoundTripper",
 }
 
 // TestVocabulary splits every declared name and every file name into words and
