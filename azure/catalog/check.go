@@ -66,7 +66,7 @@ func (c *Catalog) Check(ctx context.Context, repair bool) (Report, error) {
 func (k *check) found(ctx context.Context, statements []engine.Statement, format string, args ...any) error {
 	repaired := k.repair && len(statements) > 0
 	if repaired {
-		if err := k.settle(ctx, statements...); err != nil {
+		if err := k.commitRows(ctx, statements...); err != nil {
 			return err
 		}
 	}
@@ -83,14 +83,7 @@ func (k *check) note(repaired bool, format string, args ...any) {
 }
 
 func (k *check) countRows(ctx context.Context) error {
-	const sql = `SELECT
-		(SELECT count(*) FROM blob_containers WHERE NOT deleting),
-		(SELECT count(*) FROM blob_items WHERE committed AND snapshot = ?1),
-		(SELECT count(*) FROM blob_items WHERE snapshot < ?1),
-		(SELECT count(*) FROM blob_blocks),
-		(SELECT count(*) FROM blob_chunks),
-		(SELECT coalesce(sum(size), 0) FROM blob_chunks)`
-	_, err := k.one(ctx, sql, []any{int64(Base)}, func(r engine.Columns) {
+	_, err := k.queryOne(ctx, sqlCountRows, []any{int64(Base)}, func(r engine.Columns) {
 		k.report.Containers, k.report.Blobs, k.report.Snapshots = r.Int64(0), r.Int64(1), r.Int64(2)
 		k.report.Blocks, k.report.Chunks, k.report.Bytes = r.Int64(3), r.Int64(4), r.Int64(5)
 	})
@@ -126,4 +119,69 @@ func (k *check) reportAll(ctx context.Context, found []finding, err error, cure 
 		err = k.found(ctx, statements, format, f.a, f.b, f.name)
 	}
 	return err
+}
+
+// checkStrays looks for rows of containers and blobs that are not there.
+func (k *check) checkStrays(ctx context.Context) error {
+	found, err := k.find(ctx, sqlStrayItems)
+	err = k.reportAll(ctx, found, err, nil, "container %d does not exist, but has %d items named %q")
+	if err != nil {
+		return err
+	}
+	found, err = k.find(ctx, sqlStrayBlocks)
+	drop := func(f finding) []engine.Statement { return dropBlocks(f.a, f.name) }
+	err = k.reportAll(ctx, found, err, drop, "container %d does not exist, but has %d uncommitted blocks of %q")
+	if err != nil {
+		return err
+	}
+	found, err = k.find(ctx, sqlBlocksWithoutItem, int64(Base))
+	restore := func(f finding) []engine.Statement {
+		return []engine.Statement{addStaged(f.a, f.name, k.clock.after(0))}
+	}
+	return k.reportAll(ctx, found, err, restore, "container %d has %d uncommitted blocks of %q, which does not exist")
+}
+
+// checkTagsOfNobody looks for tags by which a blob would be found that is not
+// there.
+func (k *check) checkTagsOfNobody(ctx context.Context) error {
+	found, err := k.find(ctx, sqlStrayTags, int64(Base))
+	cure := func(f finding) []engine.Statement {
+		return []engine.Statement{statement(sqlDeleteStrayTags, f.a, f.name, int64(Base))}
+	}
+	return k.reportAll(ctx, found, err, cure, "container %d has %d tags of %q, which does not exist")
+}
+
+// checkManifests looks for pieces that nobody has, and for manifests and chunks
+// that are not whose they should be.
+func (k *check) checkManifests(ctx context.Context) error {
+	found, err := k.find(ctx, sqlStrayPieces)
+	drop := func(f finding) []engine.Statement {
+		return []engine.Statement{statement(sqlDropStrayManifest, f.a)}
+	}
+	if err = k.reportAll(ctx, found, err, drop, "manifest %d has %d pieces and belongs to no item%s"); err != nil {
+		return err
+	}
+	found, err = k.find(ctx, sqlSharedManifests)
+	if err = k.reportAll(ctx, found, err, nil, "manifest %d belongs to %d blobs, one of them %q"); err != nil {
+		return err
+	}
+	found, err = k.find(ctx, sqlMissingChunks)
+	return k.reportAll(ctx, found, err, nil, "chunk %d does not exist, but %d pieces or blocks refer to it%s")
+}
+
+// checkRefs counts the references to every chunk.
+func (k *check) checkRefs(ctx context.Context) error {
+	found, err := k.find(ctx, sqlWrongRefs)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	wrong := make([]int64, len(found))
+	for i, f := range found {
+		wrong[i] = f.a
+		k.note(k.repair, "chunk %d counts %d references and has %s", f.a, f.b, f.name)
+	}
+	if !k.repair {
+		return nil
+	}
+	return k.commitRows(ctx, statement(sqlRepairRefs, encodeText(wrong)))
 }

@@ -97,8 +97,8 @@ func (s *Store) usable() error {
 	return nil
 }
 
-// Room returns ErrFull while the disk is known to be full.
-func (s *Store) Room() error {
+// CheckSpace returns ErrFull while the disk is known to be full.
+func (s *Store) CheckSpace() error {
 	if s.full() {
 		return ErrFull
 	}

@@ -37,7 +37,7 @@ var (
 // as durable as the caller makes it. However much r has, no more than InlineLimit
 // and one buffer are in memory.
 func (s *Store) Write(r io.Reader, size, limit int64) (Chunk, Sums, error) {
-	if err := errors.Join(s.usable(), s.Room()); err != nil {
+	if err := errors.Join(s.usable(), s.CheckSpace()); err != nil {
 		return Chunk{}, Sums{}, err
 	}
 	in := intake{r: r, size: size, limit: limit}

@@ -14,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/leasehold/leasehold/azure/azerr"
-	"github.com/leasehold/leasehold/azure/catalog"
+	"github.com/leasehold/leasehold/azure/catalog/tagquery"
 )
 
 // tags of a blob or a snapshot.
@@ -93,7 +93,7 @@ func TestTagRefusals(t *testing.T) {
 	d := newDesk(t)
 	d.upload("b", "x", nil)
 	many := url.Values{}
-	for i := range catalog.MaxTags + 1 {
+	for i := range tagquery.MaxTags + 1 {
 		many.Set(fmt.Sprint("k", i), "v")
 	}
 	tests := []struct{ name, header, code string }{
@@ -101,8 +101,8 @@ func TestTagRefusals(t *testing.T) {
 		{"nothing between", "a=1&&b=2", "EmptyTagName"},
 		{"twice", "a=1&a=2", "DuplicateTagNames"},
 		{"too many", many.Encode(), "TagsTooLarge"},
-		{"a long name", strings.Repeat("k", catalog.MaxTagKey+1) + "=v", "InvalidTag"},
-		{"a long value", "k=" + strings.Repeat("v", catalog.MaxTagValue+1), "InvalidTag"},
+		{"a long name", strings.Repeat("k", tagquery.MaxKey+1) + "=v", "InvalidTag"},
+		{"a long value", "k=" + strings.Repeat("v", tagquery.MaxValue+1), "InvalidTag"},
 		{"a letter beyond ASCII", "k=%C3%A4", "InvalidTag"},
 		{"a line break", "k=%0A", "InvalidTag"},
 		{"no escape", "k=%zz", "InvalidHeaderValue"},
@@ -144,12 +144,12 @@ func FuzzTagsHeader(f *testing.F) {
 		}
 		again := url.Values{}
 		for key, value := range tags {
-			if key == "" || len(key) > catalog.MaxTagKey || len(value) > catalog.MaxTagValue {
+			if key == "" || len(key) > tagquery.MaxKey || len(value) > tagquery.MaxValue {
 				t.Errorf("tagsHeader(%q) has %q = %q", text, key, value)
 			}
 			again.Set(key, value)
 		}
-		if len(tags) == 0 || len(tags) > catalog.MaxTags {
+		if len(tags) == 0 || len(tags) > tagquery.MaxTags {
 			t.Errorf("tagsHeader(%q) has %d tags", text, len(tags))
 		}
 		c.r.Header.Set("X-Ms-Tags", again.Encode())
