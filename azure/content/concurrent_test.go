@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// TestTogether: many write, read and remove at once, while ids run past folders
+// TestConcurrent: many write, read and remove at once, while ids run past folders
 // and somebody looks for orphans. Each sees its own chunks whole until it removes
 // them itself.
-func TestTogether(t *testing.T) {
+func TestConcurrent(t *testing.T) {
 	s := newStore(t, throwAway)
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {
 			for i := range 25 {
-				if err := liveAndDie(s, noise(uint64(worker*1000+i), rand.IntN(2*InlineLimit))); err != nil {
+				if err := writeReadRemove(s, noise(uint64(worker*1000+i), rand.IntN(2*InlineLimit))); err != nil {
 					t.Errorf("worker %d, round %d: %v", worker, i, err)
 				}
 			}
@@ -42,8 +42,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// liveAndDie takes a chunk through its life.
-func liveAndDie(s *Store, data []byte) error {
+// writeReadRemove takes a chunk through its life.
+func writeReadRemove(s *Store, data []byte) error {
 	c, _, err := s.Write(bytes.NewReader(data), -1, 1<<20)
 	if err != nil {
 		return err
@@ -68,8 +68,8 @@ func liveAndDie(s *Store, data []byte) error {
 	return errors.Join(append(errs, s.Check(c), s.Remove(c.ID))...)
 }
 
-// TestClearTogether: what is written after Clear was called is never lost to it.
-func TestClearTogether(t *testing.T) {
+// TestClearConcurrent: what is written after Clear was called is never lost to it.
+func TestClearConcurrent(t *testing.T) {
 	s := newStore(t, throwAway)
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup

@@ -65,7 +65,7 @@ func TestSharedSync(t *testing.T) {
 	for range writers {
 		all.Go(write)
 	}
-	for s.folder.entered.Load() < 1+1+writers {
+	for s.folder.files.Load() < 1+1+writers {
 		runtime.Gosched()
 	}
 	close(goOn)
@@ -115,7 +115,7 @@ func TestFailingDisk(t *testing.T) {
 					break
 				}
 			}
-			s.sync = toDisk
+			s.sync = syncToDisk
 			if c.heal != nil {
 				c.heal(s)
 			}
@@ -133,9 +133,9 @@ func TestWriteFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	w := scratches.Get().(*scratch)
-	defer scratches.Put(w)
-	if _, err := w.copy(file, &intake{r: zeros{}}, 10, false); err == nil {
+	w := copyBuffers.Get().(*copyBuffer)
+	defer copyBuffers.Put(w)
+	if _, err := w.copy(file, &source{r: zeros{}}, 10, false); err == nil {
 		t.Errorf("copy() to a file that is not for writing succeeded")
 	}
 }
