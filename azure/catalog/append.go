@@ -19,14 +19,11 @@ func (c *Catalog) AppendBlock(ctx context.Context, ref Ref, u *Upload, a Access)
 	if err := c.checkWrite(ref); err != nil {
 		return nil, 0, err
 	}
-	b, err := c.lockBlob(ctx, ref)
+	b, err := c.lockExisting(ctx, ref)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer b.unlock()
-	if err := b.mustExist(); err != nil {
-		return nil, 0, err
-	}
 
 	grown := *b.item
 	offset = grown.Size
@@ -44,7 +41,7 @@ func (c *Catalog) AppendBlock(ctx context.Context, ref Ref, u *Upload, a Access)
 	return &grown, offset, nil
 }
 
-// checkAppend says what speaks against appending.
+// checkAppend says why nothing can be appended.
 func (b *blob) checkAppend(c Conditions, u *Upload) error {
 	if err := b.check(c); err != nil {
 		return err
@@ -76,14 +73,11 @@ func (c *Catalog) Seal(ctx context.Context, ref Ref, a Access) (*Item, error) {
 	if err := c.checkWrite(ref); err != nil {
 		return nil, err
 	}
-	b, err := c.lockBlob(ctx, ref)
+	b, err := c.lockExisting(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	defer b.unlock()
-	if err := b.mustExist(); err != nil {
-		return nil, err
-	}
 	sealed := *b.item
 	var rows []engine.Statement
 	if !sealed.Sealed {

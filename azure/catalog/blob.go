@@ -26,6 +26,16 @@ func (c *Catalog) lockBlob(ctx context.Context, ref Ref) (*blob, error) {
 	return c.loadBlob(ctx, ref, true)
 }
 
+// lockExisting is lockBlob for a blob or snapshot that exists.
+func (c *Catalog) lockExisting(ctx context.Context, ref Ref) (*blob, error) {
+	b, err := c.lockBlob(ctx, ref)
+	if err == nil && !b.exists() {
+		b.unlock()
+		return nil, azerr.New(azerr.BlobNotFound)
+	}
+	return b, err
+}
+
 // shareBlob returns a blob while others may read it and add to it too, but
 // nobody changes it: for rows that stand in nobody's way.
 func (c *Catalog) shareBlob(ctx context.Context, ref Ref) (*blob, error) {
@@ -81,14 +91,6 @@ func (b *blob) unlock() {
 
 // exists reports whether there is a blob, of more than uncommitted blocks.
 func (b *blob) exists() bool { return b.item != nil && b.item.Committed }
-
-// mustExist refuses what needs a blob.
-func (b *blob) mustExist() error {
-	if !b.exists() {
-		return azerr.New(azerr.BlobNotFound)
-	}
-	return nil
-}
 
 // ticks of the container or blob as it stands; zero: there is none.
 func (b *blob) ticks() Ticks {

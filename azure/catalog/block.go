@@ -85,7 +85,7 @@ func (c *Catalog) StageBlock(ctx context.Context, ref Ref, block string, u *Uplo
 	return c.commit(ctx, ch)
 }
 
-// checkBlock returns what speaks against staging the block.
+// checkBlock returns why the block cannot be staged.
 func (b *blob) checkBlock(ctx context.Context, block string, u *Upload) (problem, err error) {
 	switch {
 	case u.failed != nil:
@@ -109,8 +109,7 @@ func checkBlockID(block string) error {
 	return nil
 }
 
-// checkAmong returns what speaks against the block because of others that are
-// staged. Ids must have one length among the uncommitted blocks; those of a
+// checkAmong returns why the block cannot be staged beside those that are. Ids must have one length among the uncommitted blocks; those of a
 // version that was committed long ago bind nobody, as in Azure.
 func (b *blob) checkAmong(ctx context.Context, block string) (problem, err error) {
 	other := block
@@ -129,8 +128,8 @@ func (b *blob) checkAmong(ctx context.Context, block string) (problem, err error
 }
 
 // blockCounts are upper bounds of how many uncommitted blocks blobs have.
-// Counting them for every block would take a time that grows with their square.
-// A bound only grows; whoever reaches the limit counts.
+// Counting them for every block would cost the square of their number. A bound
+// only grows; at the limit they are counted.
 type blockCounts struct {
 	mu     sync.Mutex
 	bounds map[string]int64
@@ -142,7 +141,7 @@ func (k *blockCounts) most() int64 { return cmp.Or(k.limit, MaxUncommitted) }
 // maxCounted bounds the memory: beyond it, all is forgotten and counted anew.
 const maxCounted = 10_000
 
-// add takes one more block into account, if the blob's bound is known.
+// add counts one more block, if the blob's bound is known.
 func (k *blockCounts) add(path string) (bound int64, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -163,7 +162,7 @@ func (k *blockCounts) set(path string, bound int64) {
 }
 
 // tooManyBlocks reports whether the blob has as many uncommitted blocks as it
-// may have. It takes one more into account.
+// may have, and counts one more.
 func (b *blob) tooManyBlocks(ctx context.Context) (bool, error) {
 	path := b.ref.path()
 	if bound, known := b.blockCounts.add(path); known && bound <= b.blockCounts.most() {

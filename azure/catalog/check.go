@@ -49,7 +49,7 @@ type check struct {
 func (c *Catalog) Check(ctx context.Context, repair bool) (Report, error) {
 	k := &check{Catalog: c, repair: repair}
 	for _, part := range []func(context.Context) error{
-		k.countRows, k.checkStrays, k.checkTagsOfNobody, k.checkManifests, k.checkRefs, k.checkBlobs, k.checkChunks, k.checkFiles,
+		k.countRows, k.checkStrays, k.checkStrayTags, k.checkManifests, k.checkRefs, k.checkBlobs, k.checkChunks, k.checkFiles,
 	} {
 		if err := part(ctx); err != nil {
 			return k.report, fmt.Errorf("blob catalog: check: %w", err)
@@ -61,8 +61,7 @@ func (c *Catalog) Check(ctx context.Context, repair bool) (Report, error) {
 	return k.report, nil
 }
 
-// found takes a problem down. If statements are given and repairs are asked for,
-// they set it right.
+// found notes a problem. In a repair the statements, if any, set it right first.
 func (k *check) found(ctx context.Context, statements []engine.Statement, format string, args ...any) error {
 	repaired := k.repair && len(statements) > 0
 	if repaired {
@@ -106,7 +105,7 @@ func (k *check) find(ctx context.Context, sql string, args ...any) ([]finding, e
 	return found, err
 }
 
-// reportAll takes each finding down, with what would set it right.
+// reportAll notes each finding, with what would set it right.
 func (k *check) reportAll(ctx context.Context, found []finding, err error, cure func(finding) []engine.Statement, format string) error {
 	for _, f := range found {
 		if err != nil {
@@ -121,7 +120,7 @@ func (k *check) reportAll(ctx context.Context, found []finding, err error, cure 
 	return err
 }
 
-// checkStrays looks for rows of containers and blobs that are not there.
+// checkStrays looks for rows of containers and blobs that do not exist.
 func (k *check) checkStrays(ctx context.Context) error {
 	found, err := k.find(ctx, sqlStrayItems)
 	err = k.reportAll(ctx, found, err, nil, "container %d does not exist, but has %d items named %q")
@@ -141,9 +140,9 @@ func (k *check) checkStrays(ctx context.Context) error {
 	return k.reportAll(ctx, found, err, restore, "container %d has %d uncommitted blocks of %q, which does not exist")
 }
 
-// checkTagsOfNobody looks for tags by which a blob would be found that is not
-// there.
-func (k *check) checkTagsOfNobody(ctx context.Context) error {
+// checkStrayTags looks for tags by which a blob would be found that does not
+// exist.
+func (k *check) checkStrayTags(ctx context.Context) error {
 	found, err := k.find(ctx, sqlStrayTags, int64(Base))
 	cure := func(f finding) []engine.Statement {
 		return []engine.Statement{statement(sqlDeleteStrayTags, f.a, f.name, int64(Base))}
@@ -151,8 +150,8 @@ func (k *check) checkTagsOfNobody(ctx context.Context) error {
 	return k.reportAll(ctx, found, err, cure, "container %d has %d tags of %q, which does not exist")
 }
 
-// checkManifests looks for pieces that nobody has, and for manifests and chunks
-// that are not whose they should be.
+// checkManifests looks for pieces that no item has, manifests that several blobs
+// have, and chunks that do not exist.
 func (k *check) checkManifests(ctx context.Context) error {
 	found, err := k.find(ctx, sqlStrayPieces)
 	drop := func(f finding) []engine.Statement {

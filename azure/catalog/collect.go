@@ -29,7 +29,7 @@ func (c *Catalog) collectInBackground(ctx context.Context) (wake func()) {
 	c.done.Go(func() { c.report(ctx, "sweep", c.sweepOrphans(ctx)) })
 	c.done.Go(func() {
 		for ctx.Err() == nil {
-			c.rest(ctx, woken, c.tidy(ctx))
+			c.pause(ctx, woken, c.tidy(ctx))
 		}
 	})
 	return func() {
@@ -40,7 +40,7 @@ func (c *Catalog) collectInBackground(ctx context.Context) (wake func()) {
 	}
 }
 
-// tidy does what there is to do and returns how long there is nothing more.
+// tidy does one turn of the collector and returns how long nothing more is due.
 func (c *Catalog) tidy(ctx context.Context) time.Duration {
 	next, err := c.expire(ctx)
 	if now := time.Now(); !now.Before(c.nextPurge) {
@@ -55,8 +55,9 @@ func (c *Catalog) tidy(ctx context.Context) time.Duration {
 	return next
 }
 
-// rest sleeps for a time, or until it is woken, and gathers a little work then.
-func (c *Catalog) rest(ctx context.Context, woken <-chan struct{}, d time.Duration) {
+// pause sleeps for a time, or until it is woken, and then a little longer to
+// gather work.
+func (c *Catalog) pause(ctx context.Context, woken <-chan struct{}, d time.Duration) {
 	select {
 	case <-woken:
 	case <-time.After(d):
@@ -69,7 +70,7 @@ func (c *Catalog) rest(ctx context.Context, woken <-chan struct{}, d time.Durati
 	}
 }
 
-// report logs trouble, but not that of being asked to end.
+// report logs a failure, unless the catalog is closing.
 func (c *Catalog) report(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
 		c.o.Logger.WarnContext(ctx, "blob catalog: cannot "+what, "error", err)
@@ -89,7 +90,7 @@ func (c *Catalog) collect(ctx context.Context) error {
 const chunkBatch = 256
 
 // collectChunks deletes chunks that nothing refers to. No such chunk can get a
-// reference again: whoever shares a chunk holds the lock of a blob that has it.
+// reference again: who shares a chunk holds the lock of a blob that has it.
 func (c *Catalog) collectChunks(ctx context.Context) error {
 	for {
 		more, err := c.collectSomeChunks(ctx)
@@ -131,8 +132,8 @@ func deleteFree(chunks []int64) []engine.Statement {
 	return []engine.Statement{statement(sqlRecountRefs, list), statement(sqlDeleteFreeChunks, list)}
 }
 
-// sweepOrphans deletes files that were there at the start and that nothing
-// knows: content of requests whose end the last program did not see.
+// sweepOrphans deletes files that were there at the start and that nothing refers
+// to: content of requests that the last process did not finish.
 func (c *Catalog) sweepOrphans(ctx context.Context) error {
 	return c.content.Orphans(ctx,
 		func(ids []int64) (map[int64]bool, error) { return c.knownChunks(ctx, ids) },
@@ -155,7 +156,7 @@ const (
 	pieceBatch   = 2000 // how many pieces are deleted in one commit
 )
 
-// dropped is a manifest that an item has let go of.
+// dropped is a manifest that an item no longer has.
 type dropped struct {
 	manifest  int64
 	container int64
@@ -164,8 +165,8 @@ type dropped struct {
 	pieces    int64 // no more are counted than pieceBatch and one
 }
 
-// collectManifests deletes the pieces of manifests that were let go of and that
-// no item has. Those that are being read are left for later.
+// collectManifests deletes the pieces of dropped manifests that no item has. Those
+// that are being read wait.
 func (c *Catalog) collectManifests(ctx context.Context) error {
 	for after := int64(0); ; {
 		found, err := c.droppedAfter(ctx, after)
@@ -194,9 +195,9 @@ func (c *Catalog) droppedAfter(ctx context.Context, after int64) ([]dropped, err
 // planCollection returns what one commit deletes, and after which manifest to
 // go on.
 //
-// That no item has a manifest stays true for ever: an item gets one that is new,
-// or that of its base. And whoever reads it has pinned it before the last item
-// went, so pins are asked now, after the items.
+// A manifest that no item has stays so: an item gets a new one, or its base's.
+// And its readers pinned it before the last item went, so pins are looked at now,
+// after the items.
 func (c *Catalog) planCollection(found []dropped, after int64) (rows []engine.Statement, next int64) {
 	left := int64(pieceBatch)
 	var whole []int64
@@ -219,9 +220,9 @@ func (c *Catalog) planCollection(found []dropped, after int64) (rows []engine.St
 	return append(rows, deleteManifests(whole)...), after
 }
 
-// deleteManifests deletes manifests with all their pieces and references. It takes
-// three rows however many they are: most are of one piece, and were let go
-// of by blobs that are written again and again. To do it twice does no harm.
+// deleteManifests deletes manifests with all their pieces and references. It is
+// three statements however many they are: most have one piece, and come from blobs
+// that are written again and again. To do it twice does no harm.
 func deleteManifests(manifests []int64) []engine.Statement {
 	if len(manifests) == 0 {
 		return nil
@@ -234,8 +235,8 @@ func deleteManifests(manifests []int64) []engine.Statement {
 	}
 }
 
-// keep takes the manifest off the list, if an item still has it when this is
-// carried out: that item will put it there again.
+// keep removes the manifest from the list, if an item has it after all when this
+// commits: that item will put it there again.
 func (d dropped) keep() engine.Statement {
 	return statement(sqlKeepManifest, d.manifest, d.container, d.name)
 }

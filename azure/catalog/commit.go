@@ -14,7 +14,7 @@ import (
 type change struct {
 	resource string    // whose lease it is
 	lease    leaseRule // what the lease says to it; nil: the lease has no say
-	problem  error     // what else speaks against it; the lease is asked first
+	problem  error     // why it is refused all the same; the lease is asked first
 	forget   bool      // the lease goes, as with a blob that is deleted
 	rows     []engine.Statement
 }

@@ -10,7 +10,7 @@ import (
 
 // check says whether the conditions hold for a thing that changed last at
 // ticks; zero: there is none. It answers as a write does: ConditionNotMet, which
-// a read turns into 304 where that is due (see NotModified).
+// a read turns into 304 where NotModified says so.
 func (c Conditions) check(t Ticks) error {
 	switch {
 	case c.Match != "" && !matches(c.Match, t):
@@ -27,9 +27,9 @@ func (c Conditions) check(t Ticks) error {
 	return nil
 }
 
-// known reports whether the request has this version already. Of If-None-Match
-// and If-Modified-Since one that says no is enough: a version of the same second
-// has another ETag.
+// known reports whether the client has this version already. If either of
+// If-None-Match and If-Modified-Since denies it, it has not: two versions of one
+// second have different ETags.
 func (c Conditions) known(t Ticks) bool {
 	byETag, byTime := c.NoneMatch != "", c.ModifiedSince != nil
 	return (byETag || byTime) && (!byETag || matches(c.NoneMatch, t)) && (!byTime || !second(t).After(*c.ModifiedSince))
@@ -96,8 +96,7 @@ func (c Conditions) checkAppend(size, n int64) error {
 	return nil
 }
 
-// The two refusals that depend on what the request is: NotModified and Exists
-// say how.
+// The two refusals that depend on the request: see NotModified and checkCreate.
 var (
 	errNotModified = azerr.New(azerr.ConditionNotMet).With("it has not changed since")
 	errExists      = azerr.New(azerr.ConditionNotMet).With("it exists, and If-None-Match is *")

@@ -100,8 +100,8 @@ func (c *Catalog) CreateContainer(ctx context.Context, ref Ref, d ContainerDetai
 	if err := c.finishDeletion(ctx, ref); err != nil {
 		return nil, err
 	}
-	// The number is new since the start: what is remembered of an earlier
-	// container of that name has another one.
+	// No container had the number since the start, so what the caches know of an
+	// earlier container of that name does not match.
 	row := &Container{Ref: ref, Ticks: c.clock.after(0), ContainerDetails: d, id: c.containerIDs.Add(1)}
 	add := statement(sqlAddContainer, row.id, ref.Account, ref.Container, int64(row.Ticks), encode(d))
 	if err := c.commit(ctx, change{resource: ref.Resource(), forget: true, rows: []engine.Statement{add}}); err != nil {
@@ -158,8 +158,8 @@ func (c *Catalog) deleteContainer(ctx context.Context, row *Container, rule leas
 	return c.empty(context.WithoutCancel(ctx), row.Ref, row.id)
 }
 
-// finishDeletion empties a container whose deletion failed half-way, if that is
-// so; its lock is held. Until then the name is taken.
+// finishDeletion empties the container if its deletion failed half-way; its lock
+// is held. Until then the name cannot be used again.
 func (c *Catalog) finishDeletion(ctx context.Context, ref Ref) error {
 	var id int64
 	found, err := c.queryOne(ctx, sqlDeletingContainer, []any{ref.Account, ref.Container}, func(r engine.Columns) { id = r.Int64(0) })

@@ -30,9 +30,8 @@ type CopyRequest struct {
 	AsBlock     bool  // a block blob of no particular blocks, whatever kind the source is: Put Blob From URL
 	Seal        *bool // whether a copied append blob is sealed; nil: as its source is
 
-	// FromURL names what is wrong with the source as the operations do that
-	// read it while the caller waits: CannotVerifyCopySource, with the status
-	// that the source was refused with.
+	// FromURL: a source that is refused is answered as by the operations that
+	// read it from its URL, with CannotVerifyCopySource and the refusal's status.
 	FromURL bool
 }
 
@@ -104,24 +103,21 @@ func ordered(names ...string) []string {
 	return slices.Compact(names)
 }
 
-// AbortCopy refuses: every copy has ended before it was answered for.
+// AbortCopy refuses: no copy is pending, each is complete when Copy returns.
 func (c *Catalog) AbortCopy(ctx context.Context, ref Ref, a Access) error {
 	if err := c.checkWrite(ref); err != nil {
 		return err
 	}
-	b, err := c.lockBlob(ctx, ref)
+	b, err := c.lockExisting(ctx, ref)
 	if err != nil {
 		return err
 	}
 	defer b.unlock()
-	if err := b.mustExist(); err != nil {
-		return err
-	}
 	return c.commit(ctx, b.change(a, azerr.New(azerr.NoPendingCopyOperation)))
 }
 
-// manifestFor returns the number of a manifest that is to have the pieces of an
-// item. None stands for no pieces: a number is in use only if a piece has it.
+// manifestFor returns a new manifest for the pieces of an item; zero if it has no
+// piece, since a number is in use only if a piece has it.
 func (c *Catalog) manifestFor(ctx context.Context, i *Item) (int64, error) {
 	some, err := c.queryOne(ctx, sqlAnyPiece, []any{i.manifest, i.Size}, func(engine.Columns) {})
 	if err != nil || !some {
@@ -130,8 +126,8 @@ func (c *Catalog) manifestFor(ctx context.Context, i *Item) (int64, error) {
 	return c.nextManifest(), nil
 }
 
-// share gives the item's pieces to another manifest too, however many they are.
-// Plain ones are no blocks any more.
+// share adds the item's pieces to another manifest, however many they are. Plain
+// ones are no blocks any more.
 func (i *Item) share(manifest int64, plain bool) []engine.Statement {
 	if manifest == 0 {
 		return nil
@@ -180,7 +176,7 @@ func (b *blob) makeCopy(source *Item, r CopyRequest) *Item {
 	return i
 }
 
-// or returns the headers, and the others where there are none.
+// or returns the headers, and those of others where they are empty.
 func (h Headers) or(others Headers) Headers {
 	if h.ContentMD5 == nil {
 		h.ContentMD5 = others.ContentMD5

@@ -121,7 +121,7 @@ func (b *blob) dropSnapshots() []engine.Statement {
 	}
 }
 
-// SetExpiry says when a snapshot goes by itself; nil: never. Its ETag stays.
+// SetExpiry sets when a snapshot expires; nil: never. Its ETag stays.
 func (c *Catalog) SetExpiry(ctx context.Context, ref Ref, at *Ticks) error {
 	if !ref.IsSnapshot() {
 		return azerr.New(azerr.InvalidQueryParameterValue).With("only snapshots expire")
@@ -211,9 +211,8 @@ const (
 	// of them came, as in Azure.
 	stagedTTL = 7 * 24 * time.Hour
 
-	// purgeEvery is how often blocks are looked for whose time has come. It
-	// reads every row of an uncommitted block, so it is not done at every turn
-	// of the collector.
+	// purgeEvery is how often expired blocks are looked for: not at every turn of
+	// the collector, since that reads the rows of all uncommitted blocks.
 	purgeEvery = time.Hour
 
 	// purgeBatch is how many blobs are looked up at once.

@@ -102,7 +102,7 @@ func TestUploadsOfFailedCommits(t *testing.T) {
 	}
 }
 
-// Whoever goes away while the commit is under way keeps nobody from reading
+// A caller who goes away while the commit is under way keeps nobody from reading
 // what will be: the lock is held until the commit is durable.
 func TestGoneCallerKeepsTheLock(t *testing.T) {
 	t.Parallel()

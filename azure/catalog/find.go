@@ -51,7 +51,7 @@ func (c *Catalog) FindByTags(ctx context.Context, ref Ref, where, marker string,
 	return s.page, nil
 }
 
-// search puts a page of what was found together.
+// search makes a page of what is found.
 type search struct {
 	query   tagquery.Search
 	account string
@@ -62,7 +62,7 @@ type search struct {
 	page    FoundPage
 }
 
-// foundAt is where a search has got to.
+// foundAt is how far a search has come.
 type foundAt struct{ Container, Value, Name string }
 
 func (s *search) start(marker string) error {
@@ -107,7 +107,7 @@ func (s *search) span(first string, last any, at foundAt) []any {
 	return []any{s.account, first, last, q.Key, at.Value, at.Name, before}
 }
 
-// stop ends the page after the present place.
+// stop ends the page here.
 func (s *search) stop() error {
 	s.page.Next = tagList.seal(encode(s.at))
 	return errEnough

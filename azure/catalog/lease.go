@@ -87,7 +87,7 @@ func (c *Catalog) Lease(ctx context.Context, ref Ref, r LeaseRequest) (LeaseAnsw
 	return answer, nil
 }
 
-// policy is the machine's: Azure's, unless what has ended is gone.
+// policy is Azure's, unless an ended lease is gone.
 func (r LeaseRequest) policy() machine.Policy {
 	p := machine.Azure
 	if r.Final {

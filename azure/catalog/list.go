@@ -101,9 +101,9 @@ func bound(prefix string) any {
 	return []byte{}
 }
 
-// walk goes along the rows of a container, in the order of the primary key, and
-// puts a page together. It seeks over what the page does not show, so a page
-// costs what is on it, however much lies between.
+// walk reads the rows of a container, in the order of the primary key, and makes
+// a page of them. It seeks over what the page does not show, so a page costs what
+// is on it, however much lies between.
 type walk struct {
 	ListRequest
 	container Ref

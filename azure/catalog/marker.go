@@ -8,7 +8,7 @@ import (
 	"github.com/leasehold/leasehold/azure/azerr"
 )
 
-// place is where a list has got to: after a snapshot or base of that name, or
+// place is how far a list has come: after a snapshot or base of that name, or
 // after all names with that prefix.
 type place struct {
 	name     string
@@ -19,8 +19,8 @@ type place struct {
 // beforeAll is the snapshot number of a place before all of its name.
 const beforeAll Ticks = -1
 
-// seek returns the key that all that comes after the place is above of. With
-// bases first, their snapshots come after them. Not ok: nothing comes after it.
+// seek returns the key below all that comes after the place. With bases first,
+// their snapshots come after them. Not ok: nothing comes after it.
 func (p place) seek(basesFirst bool) (name string, snapshot int64, ok bool) {
 	switch {
 	case p.prefix:
@@ -48,8 +48,8 @@ const (
 
 const checkSize = 6
 
-// check is a short value that nobody comes up with by accident. It is no
-// secret: whoever makes one up gets only to where the list would take him.
+// check is a short checksum, so that a foreign marker is noticed. It is no secret:
+// a forged marker leads only to where the list leads anyhow.
 func (k markerKind) check(body []byte) []byte {
 	sum := sha256.Sum256(append([]byte("leasehold "+k+" "), body...))
 	return sum[:checkSize]
@@ -71,7 +71,7 @@ func (k markerKind) open(marker string) ([]byte, error) {
 
 var errForeignMarker = azerr.New(azerr.InvalidQueryParameterValue).With("the marker is not one that this list gave out")
 
-// marker writes the place down.
+// marker encodes the place.
 func (p place) marker(k markerKind) string {
 	flag := byte(0)
 	if p.prefix {
@@ -81,7 +81,7 @@ func (p place) marker(k markerKind) string {
 	return k.seal(append(body, p.name...))
 }
 
-// readMarker reads a place that was written down.
+// readMarker decodes a place.
 func readMarker(k markerKind, marker string) (place, error) {
 	body, err := k.open(marker)
 	if err != nil {

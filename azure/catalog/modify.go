@@ -18,14 +18,11 @@ func (c *Catalog) Modify(ctx context.Context, ref Ref, a Access, touch bool, edi
 	if err := c.checkSpace(); err != nil {
 		return nil, err
 	}
-	b, err := c.lockBlob(ctx, ref)
+	b, err := c.lockExisting(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	defer b.unlock()
-	if err := b.mustExist(); err != nil {
-		return nil, err
-	}
 	made, problem := b.edited(edit)
 	if touch {
 		made.Ticks = b.now()

@@ -20,7 +20,10 @@ func (c *Catalog) PutPages(ctx context.Context, ref Ref, offset, n int64, u *Upl
 			return nil, err
 		}
 	}
-	b, err := c.lockPages(ctx, ref)
+	if err := checkWritable(ref); err != nil {
+		return nil, err
+	}
+	b, err := c.lockExisting(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +56,10 @@ func checkPages(i *Item, offset, n int64, u *Upload) error {
 // Resize changes the size of a page blob. What is cut off is gone; what is
 // added is zeros.
 func (c *Catalog) Resize(ctx context.Context, ref Ref, size int64, a Access) (*Item, error) {
-	b, err := c.lockPages(ctx, ref)
+	if err := checkWritable(ref); err != nil {
+		return nil, err
+	}
+	b, err := c.lockExisting(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -78,24 +84,8 @@ func checkResize(i *Item, size int64) error {
 	return nil
 }
 
-// lockPages is lockBlob for a blob that exists and is to be written.
-func (c *Catalog) lockPages(ctx context.Context, ref Ref) (*blob, error) {
-	if err := checkWritable(ref); err != nil {
-		return nil, err
-	}
-	b, err := c.lockBlob(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	if err := b.mustExist(); err != nil {
-		b.unlock()
-		return nil, err
-	}
-	return b, nil
-}
-
-// commitPages commits a change of a page blob. Problem is what speaks against it
-// beside the conditions.
+// commitPages commits a change of a page blob. Problem is why it
+// cannot be made, beside the conditions.
 func (b *blob) commitPages(ctx context.Context, a Access, changed *Item, p pageChange, problem error) error {
 	changed.Ticks = b.now()
 	var rows []engine.Statement
@@ -167,8 +157,8 @@ func (b *blob) sharesManifest(ctx context.Context) (bool, error) {
 	return latest == b.item.manifest, err
 }
 
-// edges returns the piece that the run begins within, and the one that it ends
-// within; nil: there is none. They may be the same.
+// edges returns the pieces across the start and across the end of the run; nil:
+// none is. They may be the same.
 func (b *blob) edges(ctx context.Context, p pageChange) (left, right *piece, err error) {
 	if left, err = b.pieceAcross(ctx, p.from); err == nil {
 		right, err = b.pieceAcross(ctx, p.to)
@@ -343,13 +333,13 @@ func at(pieces []piece, place, end int64) run {
 	return run{end: min(p.start+p.size, end), chunk: p.chunk, at: p.at + place - p.start}
 }
 
-// difference is put together from left to right.
+// difference grows from left to right.
 type difference struct {
 	at     int64
 	ranges []PageRange
 }
 
-// step compares what is here, as far as it is the same thing on both sides.
+// step compares the two runs at the place, as far as both reach.
 func (d *difference) step(now, then run) {
 	end := min(now.end, then.end)
 	same := now.chunk == then.chunk && now.at == then.at

@@ -290,8 +290,8 @@ func TestPagesRefuse(t *testing.T) {
 	h.checkClean()
 }
 
-// Whoever reads sees the blob as it was when he began, and the bytes that he
-// reads are not collected under him.
+// A reader sees the blob as it was when it started, and the bytes that it
+// reads are not collected meanwhile.
 func TestPagesAreWrittenBesideReaders(t *testing.T) {
 	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "pages", Blob: "disk"}

@@ -29,7 +29,7 @@ func (b *blob) readItem(ctx context.Context, a Access) (*Item, error) {
 	return &item, nil
 }
 
-// checkReadItem is checkRead for the item, and shows it its lease. A snapshot has
+// checkReadItem is checkRead for an item, and fills in its lease. A snapshot has
 // none: an id is a condition on its base's.
 func (b *blob) checkReadItem(ctx context.Context, a Access, t Ticks, item *Item) (err error) {
 	item.Lease, err = b.checkRead(ctx, b.ref.base(), a, t)

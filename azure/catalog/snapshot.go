@@ -30,8 +30,8 @@ func (c *Catalog) Snapshot(ctx context.Context, ref Ref, metadata map[string]str
 		return nil, err
 	}
 	defer b.unlock()
-	if err := b.mustExist(); err != nil {
-		return nil, err
+	if !b.exists() {
+		return nil, azerr.New(azerr.BlobNotFound)
 	}
 	last, err := b.lastSnapshot(ctx)
 	if err != nil {

@@ -38,7 +38,7 @@ func (u *uniform) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A crowd writes, reads, snapshots, deletes and collects the same few blobs.
+// Many clients write, read, snapshot, delete and collect the same few blobs.
 // Whatever anybody reads is whole, and in the end nothing is left over.
 func TestManyClients(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestManyClients(t *testing.T) {
 	h.wantFiles(0)
 }
 
-// randomStep does one thing. What others did before it may forbid it.
+// randomStep makes one call. What others did before it may forbid it.
 func (h *harness) randomStep(ref catalog.Ref, random *rand.Rand, letter byte) error {
 	ctx, all := h.t.Context(), catalog.Access{}
 	body := bytes.Repeat([]byte{letter}, []int{10, 50_000, 80_000}[random.IntN(3)])
@@ -145,7 +145,7 @@ func TestCreateOnce(t *testing.T) {
 	}
 }
 
-// No write slips in beside a lease: whoever wrote without an id wrote before it
+// No write slips in beside a lease: who wrote without an id wrote before it
 // was acquired.
 func TestNoWriteBesideALease(t *testing.T) {
 	t.Parallel()
@@ -185,21 +185,20 @@ func TestNoWriteBesideALease(t *testing.T) {
 	h.checkClean()
 }
 
-// scribbleEnv makes this test binary a writeVersions in that directory, to be
-// killed.
-const scribbleEnv = "LEASEHOLD_TEST_SCRIBBLE"
+// childEnv makes this test binary write blobs in that directory, to be killed.
+const childEnv = "LEASEHOLD_TEST_WRITE_IN"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(scribbleEnv); dir != "" {
+	if dir := os.Getenv(childEnv); dir != "" {
 		fmt.Println("error", writeUntilKilled(context.Background(), dir))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
-const scribblers = 4
+const writers = 4
 
-var scribbles = catalog.Ref{Account: "acct", Container: "scribbles"}
+var written = catalog.Ref{Account: "acct", Container: "written"}
 
 // writeUntilKilled writes blobs until it is killed, and says what was acknowledged.
 func writeUntilKilled(ctx context.Context, dir string) error {
@@ -216,7 +215,7 @@ func writeUntilKilled(ctx context.Context, dir string) error {
 		return err
 	}
 	failed := make(chan error)
-	for i := range scribblers {
+	for i := range writers {
 		go func() { failed <- writeVersions(ctx, c, i) }()
 	}
 	return <-failed
@@ -224,7 +223,7 @@ func writeUntilKilled(ctx context.Context, dir string) error {
 
 // writeVersions writes one blob in many ways. Each version has its number in it.
 func writeVersions(ctx context.Context, c *catalog.Catalog, i int) error {
-	ref, all := scribbles, catalog.Access{}
+	ref, all := written, catalog.Access{}
 	ref.Blob = fmt.Sprint("blob-", i)
 	for n := 1; ; n++ {
 		body := versionOf(n)
@@ -257,13 +256,13 @@ func versionOf(n int) []byte {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.container(scribbles)
+	h.container(written)
 	for round := range 3 {
 		h.close()
 		said := killWriters(t, h.dir, 40+rand.IntN(60))
 		h.open()
-		for i := range scribblers {
-			ref := scribbles
+		for i := range writers {
+			ref := written
 			ref.Blob = fmt.Sprint("blob-", i)
 			verifyVersion(t, h, ref, said[i])
 		}
@@ -279,16 +278,16 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.wantFiles(0)
-		h.container(scribbles)
+		h.container(written)
 	}
 }
 
-// killWriters starts a writeVersions and kills it after so many acknowledged
-// writes. It returns the last version of each blob.
+// killWriters starts a process of writers and kills it after so many
+// acknowledged writes. It returns the last version of each blob.
 func killWriters(t *testing.T, dir string, lines int) map[int]int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), scribbleEnv+"="+dir)
+	cmd.Env = append(os.Environ(), childEnv+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +299,7 @@ func killWriters(t *testing.T, dir string, lines int) map[int]int {
 	for in := bufio.NewScanner(out); in.Scan(); lines-- {
 		var i, n int
 		if _, err := fmt.Sscan(in.Text(), &i, &n); err != nil {
-			t.Fatalf("the writeVersions says %q", in.Text())
+			t.Fatalf("the writers say %q", in.Text())
 		}
 		said[i] = n
 		if lines == 0 {
