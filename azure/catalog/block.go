@@ -109,8 +109,9 @@ func checkBlockID(block string) error {
 	return nil
 }
 
-// checkAmong returns why the block cannot be staged beside those that are. Ids must have one length among the uncommitted blocks; those of a
-// version that was committed long ago bind nobody, as in Azure.
+// checkAmong returns why the block cannot be staged beside those that are. Ids
+// must have one length among the uncommitted blocks; those of a version that was
+// committed long ago bind nobody, as in Azure.
 func (b *blob) checkAmong(ctx context.Context, block string) (problem, err error) {
 	other := block
 	_, err = b.queryOne(ctx, sqlAnyBlock, []any{b.container.id, b.ref.Blob}, func(r engine.Columns) { other = r.Text(0) })

@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// writeUntilKilled writes chunks, four at a time, until it is killed. It tells of each one
-// that it wrote, but for every fifth: those are as if the process had died
-// before the row was committed. One more writer never comes to its end.
+// writeUntilKilled writes chunks, four at a time, until it is killed. It prints
+// each one that it wrote, but for every fifth: those are as if the process had died
+// before the row was committed. One more writer never finishes.
 func writeUntilKilled(dir string) error {
 	s, err := Open(dir, nil)
 	if err != nil {
@@ -52,7 +52,7 @@ func writeForever(s *Store) error {
 	}
 }
 
-// blockedReader is a sender of whom nothing is heard any more.
+// blockedReader is a sender that sends nothing any more.
 type blockedReader struct{}
 
 func (blockedReader) Read([]byte) (int, error) { select {} }

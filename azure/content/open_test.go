@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestOpenFindsTheLargestID: ids go on after the largest one on disk, whatever else lies
-// there.
+// TestOpenFindsTheLargestID: ids go on after the largest one on disk, whatever
+// else lies there.
 func TestOpenFindsTheLargestID(t *testing.T) {
 	for name, c := range map[string]struct {
 		files []string
