@@ -17,7 +17,7 @@ import (
 	"github.com/leasehold/leasehold/store/sqlite"
 )
 
-// furnished is a harness with a bit of everything in it. Nothing runs there by
+// populated is a harness with a bit of everything in it. Nothing runs there by
 // itself: the collector would set right some of what a test has damaged.
 func populated(t *testing.T) (*harness, catalog.Ref) {
 	t.Helper()
