@@ -10,6 +10,7 @@ import (
 
 	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/catalog"
+	"github.com/leasehold/leasehold/azure/catalog/tagquery"
 )
 
 // newBlob reads the headers, metadata, tags and tier of a new version of a blob.
@@ -154,10 +155,10 @@ func addTag(tags map[string]string, key, value string) error {
 	switch {
 	case key == "":
 		return azerr.New(azerr.EmptyTagName)
-	case !catalog.ValidTag(key, value):
+	case !tagquery.Valid(key, value):
 		return azerr.New(azerr.InvalidTag).With("The tag %.40q is not valid: a key has up to %d and a value up to %d letters, digits, spaces and + - . / : = _.",
-			key, catalog.MaxTagKey, catalog.MaxTagValue)
-	case len(tags) == catalog.MaxTags:
+			key, tagquery.MaxKey, tagquery.MaxValue)
+	case len(tags) == tagquery.MaxTags:
 		return azerr.New(azerr.TagsTooLarge)
 	}
 	if _, twice := tags[key]; twice {

@@ -9,6 +9,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/catalog"
+	"github.com/leasehold/leasehold/azure/catalog/tagquery"
 )
 
 // readAccess reads the lease id and the conditions that the operation has, and
@@ -127,7 +128,7 @@ type headerReader struct {
 
 func (r *headerReader) conditions(h http.Header, n conditionNames) catalog.Conditions {
 	if text := first(h, n.tags); text != "" && r.err == nil {
-		r.err = catalog.CheckIfTags(text)
+		_, r.err = tagquery.ParseCondition(text)
 	}
 	return catalog.Conditions{
 		Match: r.text(h, n.match), NoneMatch: r.text(h, n.noneMatch), Tags: r.text(h, n.tags),

@@ -18,6 +18,7 @@ import (
 
 	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/catalog"
+	"github.com/leasehold/leasehold/azure/catalog/tagquery"
 )
 
 // exact are the functions that look for a header, or set one, by its canonical
@@ -139,12 +140,12 @@ func FuzzTagsHeader(f *testing.F) {
 		}
 		again := url.Values{}
 		for key, value := range tags {
-			if key == "" || len(key) > catalog.MaxTagKey || len(value) > catalog.MaxTagValue {
+			if key == "" || len(key) > tagquery.MaxKey || len(value) > tagquery.MaxValue {
 				t.Errorf("tags of %q has %q = %q", text, key, value)
 			}
 			again.Set(key, value)
 		}
-		if len(tags) == 0 || len(tags) > catalog.MaxTags {
+		if len(tags) == 0 || len(tags) > tagquery.MaxTags {
 			t.Errorf("tags of %q has %d tags", text, len(tags))
 		}
 		c.r.Header.Set("X-Ms-Tags", again.Encode())

@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
-	"github.com/leasehold/leasehold/azure/catalog"
+	"github.com/leasehold/leasehold/azure/catalog/tagquery"
 )
 
 // tags of a blob or a snapshot.
@@ -91,7 +91,7 @@ func TestTagRefusals(t *testing.T) {
 	d := newDriver(t)
 	d.upload("b", "x", nil)
 	many := url.Values{}
-	for i := range catalog.MaxTags + 1 {
+	for i := range tagquery.MaxTags + 1 {
 		many.Set(fmt.Sprint("k", i), "v")
 	}
 	tests := []struct{ name, header, code string }{
@@ -99,8 +99,8 @@ func TestTagRefusals(t *testing.T) {
 		{"nothing between", "a=1&&b=2", "EmptyTagName"},
 		{"twice", "a=1&a=2", "DuplicateTagNames"},
 		{"too many", many.Encode(), "TagsTooLarge"},
-		{"a long name", strings.Repeat("k", catalog.MaxTagKey+1) + "=v", "InvalidTag"},
-		{"a long value", "k=" + strings.Repeat("v", catalog.MaxTagValue+1), "InvalidTag"},
+		{"a long name", strings.Repeat("k", tagquery.MaxKey+1) + "=v", "InvalidTag"},
+		{"a long value", "k=" + strings.Repeat("v", tagquery.MaxValue+1), "InvalidTag"},
 		{"a letter beyond ASCII", "k=%C3%A4", "InvalidTag"},
 		{"a line break", "k=%0A", "InvalidTag"},
 		{"no escape", "k=%zz", "InvalidHeaderValue"},
