@@ -25,22 +25,22 @@ const module = "github.com/leasehold/leasehold"
 type arrow struct{ From, To, Except string }
 
 const (
-	thirdParty = "any third party" // every package of another module
-	directly   = "directly: "      // prefix of To: only the package's own imports count
+	otherModules = "any other module" // every package outside this module
+	directly     = "directly: "       // prefix of To: only the package's own imports count
 
 	testsOnly = "storetest/...>... bench/...>..." // what only tests import may import test libraries
 )
 
 // rules are the direction of the imports, each with its reason.
 var rules = map[arrow]string{
-	{From: ".", To: thirdParty}:                                    "an application that imports leasehold must not inherit our choices: the root is standard library only",
+	{From: ".", To: otherModules}:                                  "an application that imports leasehold must not inherit our choices: the root is standard library only",
 	{From: ".", To: "..."}:                                         "everything is written in the root's words; were it to import anything back, no package could stand alone",
 	{From: "machine", To: "...", Except: "machine>."}:              "the rules must run inside any store's atomic step, so they know no store",
-	{From: "machine", To: thirdParty}:                              "the rules are plain Go",
+	{From: "machine", To: otherModules}:                            "the rules are plain Go",
 	{From: "engine", To: "...", Except: "engine>. engine>machine"}: "an API joins the engine without seeing a store",
-	{From: "engine", To: thirdParty}:                               "an API that sees a driver's types is tied to that driver",
+	{From: "engine", To: otherModules}:                             "an API that sees a driver's types is tied to that driver",
 	{From: "fence", To: "..."}:                                     "the fence runs where the data is, often in a program that holds no lease: it stands alone",
-	{From: "fence", To: thirdParty}:                                "the fence stands alone",
+	{From: "fence", To: otherModules}:                              "the fence stands alone",
 
 	{From: "machine", To: directly + "context"}:      "a pure function has nothing to wait for",
 	{From: "machine", To: directly + "sync"}:         "a pure function has nothing to lock",
@@ -50,11 +50,11 @@ var rules = map[arrow]string{
 	{From: "machine", To: directly + "math/rand/v2"}: "fresh ids and tokens are arguments, so that a decision can be repeated",
 	{From: "machine", To: directly + "crypto/rand"}:  "fresh ids and tokens are arguments, so that a decision can be repeated",
 
-	{From: "azure/content", To: "...", Except: "azure/content>internal/fsutil"}:        "content is bytes on a disk: it knows neither blobs nor leases",
-	{From: "azure/content", To: thirdParty}:                                            "content is bytes on a disk",
-	{From: "azure/sign", To: "...", Except: "azure/sign>azure/azerr"}:                  "a signature is checked without a server",
-	{From: "azure/catalog", To: "azure/server"}:                                        "the catalog keeps blobs for any API",
-	{From: "azure/...", To: thirdParty, Except: "azure/server>golang.org/x/time/rate"}: "the protocol is plain Go; Azure's SDK is for tests",
+	{From: "azure/content", To: "...", Except: "azure/content>internal/fsutil"}:          "content is bytes on a disk: it knows neither blobs nor leases",
+	{From: "azure/content", To: otherModules}:                                            "content is bytes on a disk",
+	{From: "azure/sign", To: "...", Except: "azure/sign>azure/azerr"}:                    "a signature is checked without a server",
+	{From: "azure/catalog", To: "azure/server"}:                                          "the catalog keeps blobs for any API",
+	{From: "azure/...", To: otherModules, Except: "azure/server>golang.org/x/time/rate"}: "the protocol is plain Go; Azure's SDK is for tests",
 
 	{From: "server/...", To: "store/..."}:                                       "an API serves any store; only open and internal/serve know which",
 	{From: "server/...", To: "open"}:                                            "an API serves any store; only the program knows which",
@@ -162,7 +162,7 @@ func (a arrow) forbids(from pkg, to string, target pkg) bool {
 		}
 	}
 	switch want := strings.TrimPrefix(a.To, directly); {
-	case want == thirdParty:
+	case want == otherModules:
 		return !target.Standard && !inModule(to)
 	case inModule(to):
 		return matches(want, t)
@@ -223,7 +223,7 @@ func TestBrokenRulesAreCaught(t *testing.T) {
 		want  []string // the beginnings of the lines
 	}{
 		{"standard library in the root", []pkg{std("os"), ours(".", "os")}, nil},
-		{"a third party in the root", []pkg{{ImportPath: "example.com/x"}, ours(".", "example.com/x")},
+		{"another module in the root", []pkg{{ImportPath: "example.com/x"}, ours(".", "example.com/x")},
 			[]string{". imports example.com/x: an application"}},
 		{"the root imports the machine", []pkg{ours("machine"), ours(".", module+"/machine")},
 			[]string{". imports machine: everything"}},
