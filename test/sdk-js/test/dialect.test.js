@@ -1,4 +1,4 @@
-// The same data by the main port, below /blob, where a few answers differ.
+// The same data on the JSON API's port, below /blob, where a few answers differ.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { refused } from '../lib/expect.js';
 import { A, B } from '../lib/leases.js';
 
 const main = new URL(`/blob/${azure.account}`, process.env.LEASEHOLD_API_URL).href;
-const dialect = azure.strangerAt(main);
+const dialect = azure.clientWithoutKey(main);
 
 /** A blob by both doors. */
 async function newBlob() {
@@ -16,7 +16,7 @@ async function newBlob() {
   return { container, blob, here: dialect.getContainerClient(container.containerName).getBlockBlobClient('a') };
 }
 
-test('both doors open on the same data', async () => {
+test('both APIs serve the same data', async () => {
   const { blob, here, container } = await newBlob();
   assert.equal(await azure.read(here), 'hello');
   await azure.write(here, 'through the main port');
@@ -26,7 +26,7 @@ test('both doors open on the same data', async () => {
   assert.deepEqual((await azure.collect(dialect.getContainerClient(container.containerName).listBlobsFlat())).map((b) => b.name), ['a']);
 });
 
-test('leases have names of their own for what is wrong', async () => {
+test('lease errors have codes of their own', async () => {
   const { here } = await newBlob();
   const lease = (id) => here.getBlobLeaseClient(id);
   const whenEnded = async (state) => {
