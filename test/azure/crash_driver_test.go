@@ -189,11 +189,11 @@ func (d *driver[T]) confirm(ctx context.Context, name string, want state[T], see
 	want.text, want.snapshots = seen.text, seen.snapshots
 	if want.exists && d.newLease != nil {
 		var err error
-		leaseState := want.lease.name()
+		found := want.lease.name()
 		if want, err = checkLease(ctx, d, name, want); err != nil {
 			return err
 		}
-		d.leases[leaseState]++
+		d.leases[found]++
 	}
 	d.known[name] = want
 	return nil
