@@ -70,6 +70,33 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 	}
 }
 
+// TestDocumentsNameTestsThatExist: a test or benchmark that a document names is
+// declared in some Go file.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	declared := map[string]bool{}
+	for _, lines := range goSources(t) {
+		for _, line := range lines {
+			if rest, ok := strings.CutPrefix(line, "func "); ok {
+				name, _, _ := strings.Cut(rest, "(")
+				declared[name] = true
+			}
+		}
+	}
+	found := 0
+	for _, file := range append(documents(t), "CONTRIBUTING.md") {
+		for _, name := range testName.FindAllString(readText(t, file), -1) {
+			if found++; !declared[name] {
+				t.Errorf("%s names %s, which no Go file declares", file, name)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no document names a benchmark; the test has checked nothing")
+	}
+}
+
+var testName = regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz)[A-Z]\w*`)
+
 // anchors returns the names of a document's headings in links.
 func anchors(t *testing.T, file string) []string {
 	t.Helper()
