@@ -10,7 +10,7 @@ import (
 // The sentinels, for errors.Is. Every error of a Store and a Manager is an
 // *Error that matches exactly one of them.
 var (
-	// ErrHeld is normal competition: somebody else holds the resource.
+	// ErrHeld is normal competition: another holder has the resource.
 	ErrHeld = errors.New("held by another")
 	// ErrLost is terminal: the lease has ended or may no longer be renewed.
 	ErrLost = errors.New("lease lost")
@@ -20,7 +20,7 @@ var (
 	ErrForbidden = errors.New("forbidden")
 	// ErrInvalid means that the request breaks a rule; nothing was changed.
 	ErrInvalid = errors.New("invalid argument")
-	// ErrUnsupported means that the store lacks the power that was asked for.
+	// ErrUnsupported means that the store cannot do what was requested.
 	ErrUnsupported = errors.New("unsupported")
 	// ErrTimeout means that a wait ended without a grant.
 	ErrTimeout = errors.New("wait ended")
@@ -30,7 +30,7 @@ var (
 	ErrUnknown = errors.New("outcome unknown")
 )
 
-// Reason is the stable name of one case of refusal or failure. The JSON door
+// Reason is the stable name of one case of refusal or failure. The JSON API
 // sends it as "code".
 type Reason string
 
@@ -120,7 +120,7 @@ type Error struct {
 	Current *Lease
 	// Waiting is how many waiters stand in the queue.
 	Waiting int
-	// RetryAfter is when asking again may be worth it; zero where unknown.
+	// RetryAfter is when another request may succeed; zero where unknown.
 	RetryAfter time.Duration
 	// Remaining is what is left of a break period.
 	Remaining time.Duration
@@ -137,18 +137,18 @@ func (e *Error) Error() string {
 	if e.Op != "" {
 		b.WriteString(e.Op)
 		if e.Resource != "" {
-			fmt.Fprintf(&b, " %q", clip(e.Resource))
+			fmt.Fprintf(&b, " %.64q", e.Resource) // names may be long
 		}
 		b.WriteString(": ")
 	}
-	b.WriteString(e.explain())
+	b.WriteString(e.message())
 	if e.Cause != nil {
 		fmt.Fprintf(&b, ": %v", e.Cause)
 	}
 	return b.String()
 }
 
-func (e *Error) explain() string {
+func (e *Error) message() string {
 	switch e.Reason {
 	case ReasonHeld:
 		return e.heldBy("held") + e.queue() + e.retry()
@@ -173,14 +173,14 @@ func (e *Error) explain() string {
 	case ReasonTooMany:
 		return "too many live leases" + e.usedUp() + "; release some, or raise the setting"
 	}
-	if s, ok := explanations[e.Reason]; ok {
+	if s, ok := messages[e.Reason]; ok {
 		return s
 	}
 	return string(e.Reason)
 }
 
-// explanations are the messages that are always the same.
-var explanations = map[Reason]string{
+// messages are those that do not depend on the error's fields.
+var messages = map[Reason]string{
 	ReasonDeadlock:         "to wait here would close a circle of waiters; release what you hold and begin again",
 	ReasonIDInUse:          "the proposed lease id is in use; propose a new one",
 	ReasonExpired:          "the lease has expired; acquire a new one with a new lease id",
@@ -207,7 +207,7 @@ func (e *Error) heldBy(how string) string {
 	if e.Current == nil {
 		return how + " by another"
 	}
-	s := fmt.Sprintf("%s by %q (token %d)", how, clip(e.Current.Holder), e.Current.Token)
+	s := fmt.Sprintf("%s by %.64q (token %d)", how, e.Current.Holder, e.Current.Token)
 	if e.Current.Remaining == Infinite {
 		return s + " without an end"
 	}
@@ -257,7 +257,7 @@ func Invalid(field, problem string, args ...any) *Error {
 	return &Error{Reason: ReasonInvalid, Field: field, Problem: fmt.Sprintf(problem, args...)}
 }
 
-// round keeps durations readable: nobody needs nanoseconds of a lease.
+// round keeps durations readable.
 func round(d time.Duration) time.Duration {
 	if d >= time.Second {
 		return d.Round(100 * time.Millisecond)
@@ -265,11 +265,36 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// clip keeps hostile or huge values out of messages.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
+// copyHolder copies who holds the resource and how many wait from an earlier
+// answer.
+func (e *Error) copyHolder(last error) {
+	var l *Error
+	if errors.As(last, &l) {
+		e.Current, e.Waiting = l.Current, l.Waiting
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// asError returns err as the *Error that it is. Any other error comes from a
+// store that broke its contract: what it did is unknown.
+func asError(op, resource string, err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Reason: ReasonUnknown, Op: op, Resource: resource, Cause: err}
+}
+
+// lossError is the cause with which a lease's context ends when the store has
+// said that the lease is gone. It keeps the store's reason and matches ErrLost.
+func lossError(resource string, err error) *Error {
+	e := *asError("hold", resource, err)
+	if e.Reason.Sentinel() == ErrLost {
+		return &e
+	}
+	if e.Cause == nil {
+		e.Cause = ErrLost
+	} else {
+		e.Cause = fmt.Errorf("%w: %w", ErrLost, e.Cause)
+	}
+	return &e
 }

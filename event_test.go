@@ -10,7 +10,7 @@ import (
 )
 
 // TestSlowObserverDelaysNothing: renewals go on and losses are declared while the
-// hook hangs, and afterwards it hears of every loss, in order.
+// hook hangs, and afterwards it gets every loss, in order.
 func TestSlowObserverDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
@@ -26,12 +26,12 @@ func TestSlowObserverDelaysNothing(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		for _, h := range held {
-			stillHeld(t, h)
+			wantHeld(t, h)
 		}
-		s.hook(failing(&Error{Reason: ReasonNotFound}), nil)
+		s.hook(failRenewals(&Error{Reason: ReasonNotFound}), nil)
 		time.Sleep(10 * time.Second)
 		for _, h := range held {
-			lostBy(t, h, ReasonNotFound)
+			wantLost(t, h, ReasonNotFound)
 		}
 		close(free)
 		synctest.Wait()
@@ -45,8 +45,8 @@ func TestSlowObserverDelaysNothing(t *testing.T) {
 				lost++
 			}
 		}
-		if n := len(log.all()); lost != 100 || n > mostBehind+1000 {
-			t.Errorf("%d losses among %d events, want 100 of about %d: the frequent ones are left out", lost, n, mostBehind)
+		if n := len(log.all()); lost != 100 || n > maxQueuedEvents+1000 {
+			t.Errorf("%d losses among %d events, want 100 of about %d: the frequent ones are left out", lost, n, maxQueuedEvents)
 		}
 	})
 }

@@ -24,8 +24,8 @@ func newManager(store leasehold.Store, options *leasehold.Options) *leasehold.Ma
 	return manager
 }
 
-// Take a lease, do the work, give the lease back. Do renews in the background
-// and ends the function's context before the lease can be lost.
+// Acquire a lease, do the work, release it. Do renews in the background and ends
+// the function's context before the lease can be lost.
 func ExampleManager_Do() {
 	ctx := context.Background()
 	store := memory.New()
@@ -44,8 +44,7 @@ func ExampleManager_Do() {
 	// done: <nil>
 }
 
-// TryAcquire asks once. That somebody else holds the lease is no accident: the
-// error says who.
+// TryAcquire requests the lease once. If it is held, the error says by whom.
 func ExampleManager_TryAcquire() {
 	ctx := context.Background()
 	store := memory.New()
@@ -131,7 +130,7 @@ func ExampleHeld_Context() {
 	// because: lease_broken
 }
 
-// Leader election: several processes campaign, one leads at a time, and when it
+// Leader election: several processes wait, one leads at a time, and when it
 // steps down or dies another takes over.
 func ExampleManager_Lead() {
 	store := memory.New()

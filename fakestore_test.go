@@ -12,7 +12,7 @@ import (
 type fakeStore struct {
 	// before runs before an operation; its error is the answer, and nothing
 	// happens. After runs when it has happened; its error replaces the answer.
-	// Both may take their time.
+	// Both may be slow.
 	before, after func(ctx context.Context, op, resource string) error
 
 	extra func() time.Duration // time that passes for the store alone
@@ -46,8 +46,8 @@ func (s *fakeStore) now() time.Duration {
 	return now
 }
 
-// do runs one operation between its hooks.
-func (s *fakeStore) do(ctx context.Context, op, resource string, f func(row *fakeRow) error) error {
+// call runs one operation between its hooks.
+func (s *fakeStore) call(ctx context.Context, op, resource string, f func(row *fakeRow) error) error {
 	s.mu.Lock()
 	s.calls[op]++
 	before, after := s.before, s.after
@@ -102,7 +102,7 @@ func (s *fakeStore) restart(row *fakeRow, ttl time.Duration) {
 }
 
 func (s *fakeStore) Acquire(ctx context.Context, r AcquireRequest) (g Grant, err error) {
-	err = s.do(ctx, "acquire", r.Resource, func(row *fakeRow) error {
+	err = s.call(ctx, "acquire", r.Resource, func(row *fakeRow) error {
 		g, err = s.grant(row, r)
 		return err
 	})
@@ -170,7 +170,7 @@ func (s *fakeStore) check(op string, row *fakeRow, id ID, holder string, token u
 }
 
 func (s *fakeStore) Renew(ctx context.Context, r RenewRequest) (l Lease, err error) {
-	err = s.do(ctx, "renew", r.Resource, func(row *fakeRow) error {
+	err = s.call(ctx, "renew", r.Resource, func(row *fakeRow) error {
 		if err := s.check("renew", row, r.ID, r.Holder, r.Token); err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (s *fakeStore) Renew(ctx context.Context, r RenewRequest) (l Lease, err err
 }
 
 func (s *fakeStore) Release(ctx context.Context, r ReleaseRequest) (l Lease, err error) {
-	err = s.do(ctx, "release", r.Resource, func(row *fakeRow) error {
+	err = s.call(ctx, "release", r.Resource, func(row *fakeRow) error {
 		if err := s.check("release", row, r.ID, r.Holder, r.Token); err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func (s *fakeStore) Release(ctx context.Context, r ReleaseRequest) (l Lease, err
 }
 
 func (s *fakeStore) Status(ctx context.Context, resource string) (st Status, err error) {
-	err = s.do(ctx, "status", resource, func(row *fakeRow) error {
+	err = s.call(ctx, "status", resource, func(row *fakeRow) error {
 		l := row.Lease
 		l.ID = ID{}
 		st = Status{Resource: resource, Lease: &l}
@@ -228,7 +228,7 @@ func (s *fakeStore) state(resource string) Lease {
 	return s.row(resource).Lease
 }
 
-// count returns how often an operation was asked for.
+// count returns how often an operation was requested.
 func (s *fakeStore) count(op string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,10 +242,10 @@ func (s *fakeStore) hook(before, after func(ctx context.Context, op, resource st
 	s.before, s.after = before, after
 }
 
-// fakeQueue is a fakeStore that can wait. It is not fair; nobody here minds.
+// fakeQueue is a fakeStore that can wait. It is not fair.
 type fakeQueue struct {
 	*fakeStore
-	unknown bool  // cannot tell how long a request waited
+	unknown bool  // does not know how long a request waited
 	refusal error // the answer to every Wait, if set
 
 	waits []AcquireRequest
@@ -262,7 +262,7 @@ func (s *fakeQueue) Wait(ctx context.Context, r AcquireRequest) (Grant, error) {
 	for {
 		var g Grant
 		var changed chan struct{}
-		err := s.do(ctx, "wait", r.Resource, func(row *fakeRow) (err error) {
+		err := s.call(ctx, "wait", r.Resource, func(row *fakeRow) (err error) {
 			g, err = s.grant(row, r)
 			g.Waited = s.now() - began
 			if s.unknown {

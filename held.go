@@ -14,10 +14,10 @@ import (
 // time from any goroutine.
 //
 // The lease is held as long as its context lives. Work under it must stop when
-// the context ends: that is before the store can give the resource to somebody
-// else, by a tenth of the ttl unless Options.SafetyThreshold says otherwise.
+// the context ends: that is before the store can grant the resource to another
+// holder, by a tenth of the ttl unless Options.SafetyThreshold says otherwise.
 type Held struct {
-	m *Manager
+	r *renewer
 
 	// These never change.
 	resource   string
@@ -27,26 +27,23 @@ type Held struct {
 	metadata   map[string]string
 	acquiredAt time.Time
 	renew      bool            // the Manager renews
-	works      bool            // a function of Do or Lead runs under it
+	runsFunc   bool            // a function of Do or Lead runs under it
 	values     context.Context // what the lease's context carries
 
-	// The rest is guarded by m.mu. Instants are readings of m.clock.
+	// The rest is guarded by r.mu.
+	deadline
 	phase     phase
-	place     [2]int32
+	index     [2]int32 // in the heaps, from 1; zero: not there
 	renewals  int
 	expiresAt time.Time
-	since     time.Duration // the ttl counts from here
-	line      time.Duration // declared lost at this instant; never, if infinite
-	next      time.Duration // when to renew; never, if not planned
-	due       time.Duration // the sooner of the two
-	failures  int           // since the last success
-	lastErr   *Error        // the last of them
-	flight    *flight       // the renewal under way, if any
+	failures  int      // since the last success
+	lastErr   *Error   // the last of them
+	renewal   *renewal // in flight, if any
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	end       *Error        // why it is over
 	gone      bool          // the store itself has said that it is over
-	done      chan struct{} // made by the first Release, closed when it is through
+	done      chan struct{} // made by the first Release, closed when it is done
 	result    error         // of that Release
 }
 
@@ -54,10 +51,10 @@ type Held struct {
 type phase uint8
 
 const (
-	phaseHeld     phase = iota
-	phaseBreaking       // being broken: ends at its line, which came nearer
-	phaseSpent          // no renewals left: ends at its line, if it has one
-	phaseOver           // lost or released
+	phaseHeld      phase = iota
+	phaseBreaking        // being broken: ends at its line, which came nearer
+	phaseExhausted       // no renewals left: ends at its line, if it has one
+	phaseOver            // lost or released
 )
 
 // never is an instant that does not come.
@@ -68,8 +65,8 @@ func (h *Held) String() string {
 	return fmt.Sprintf("lease on %q held by %q (token %d)", h.resource, h.holder, h.token)
 }
 
-// Format prints String for every verb: package fmt asks no methods of
-// unexported fields, so the id in there would print itself.
+// Format prints String for every verb: package fmt calls no methods of
+// unexported fields, so it would print the id.
 func (h *Held) Format(f fmt.State, _ rune) { io.WriteString(f, h.String()) }
 
 // LogValue keeps the id out of structured logs.
@@ -86,8 +83,8 @@ func (h *Held) Holder() string { return h.holder }
 // ID returns the secret handle of the lease. It does not print.
 func (h *Held) ID() ID { return h.id }
 
-// Token returns the fencing token. Send it along with whatever you do to the
-// resource, and let the resource refuse lower ones.
+// Token returns the fencing token. Send it with every operation on the resource,
+// and let the resource refuse lower ones.
 func (h *Held) Token() uint64 { return h.token }
 
 // Metadata returns the lease's metadata. It is shared: read it, do not change it.
@@ -100,30 +97,60 @@ func (h *Held) AcquiredAt() time.Time { return h.acquiredAt }
 // last answer; zero if it is infinite. It is for people: what counts is Err
 // and Context, which go by the monotonic clock and end earlier.
 func (h *Held) ExpiresAt() time.Time {
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
+	h.r.mu.Lock()
+	defer h.r.mu.Unlock()
 	return h.expiresAt
 }
 
 // Renewals returns how often the lease has been renewed, by the store's count.
 func (h *Held) Renewals() int {
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
+	h.r.mu.Lock()
+	defer h.r.mu.Unlock()
 	return h.renewals
 }
 
 // Err returns nil while the lease is held, and then why it is not: an *Error
 // that matches ErrLost. Unlike the context, which can be late by half a second
-// after the machine woke from sleep, Err looks at the clock itself; call it
-// right before a step that cannot be undone.
+// after the machine was suspended, Err reads the clock itself; call it right
+// before a step that cannot be undone.
 func (h *Held) Err() error {
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
-	h.settle(h.m.clock.now())
+	h.r.mu.Lock()
+	defer h.r.mu.Unlock()
+	h.r.loseIfPastLine(h, h.r.clock.now())
 	if h.end == nil {
 		return nil
 	}
 	return h.end
+}
+
+// Remaining returns how long the lease is still held without another renewal:
+// to its safety line, at which the context ends, and to its end, before which
+// the store cannot have granted the resource to another holder. Between the two
+// work must stop. Both are Infinite for a lease without an end, and zero once
+// the store has said that the lease is over or the lease was released; a lease
+// that ran out has no line left but may have some of its time.
+//
+// It is for callers that pass the deadline on, to another process, say. They
+// must read their own clock before they call, never after: else the time in
+// between is counted twice.
+func (h *Held) Remaining() (line, end time.Duration) {
+	h.r.mu.Lock()
+	defer h.r.mu.Unlock()
+	now := h.r.clock.now()
+	h.r.loseIfPastLine(h, now)
+	released := h.end != nil && h.end.Reason == ReasonReleased
+	switch {
+	case h.gone || released:
+		return 0, 0
+	case h.line == never:
+		return Infinite, Infinite
+	}
+	length := h.length(&h.r.options)
+	if h.phase == phaseBreaking || h.end != nil && h.end.Reason == ReasonBroken {
+		length = min(length, breakRemaining(h.lastErr)) // the line was moved, for the rest of the period
+	}
+	line = max(h.line-now, 0)
+	return line, max(h.line+h.r.options.marginOf(length)-now, line)
 }
 
 // Context returns a context that ends when the lease is lost or released, or
@@ -132,19 +159,19 @@ func (h *Held) Err() error {
 // lease was acquired, not its deadline. Under Do and Lead it is the function's
 // context, and also ends when theirs does.
 func (h *Held) Context() context.Context {
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
+	h.r.mu.Lock()
+	defer h.r.mu.Unlock()
 	if h.ctx == nil {
 		h.setContext(h.values)
 	}
-	h.settle(h.m.clock.now())
+	h.r.loseIfPastLine(h, h.r.clock.now())
 	return h.ctx
 }
 
-// bind makes the context for a function of Do or Lead.
-func (h *Held) bind(parent context.Context) context.Context {
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
+// bindContext makes the context for a function of Do or Lead.
+func (h *Held) bindContext(parent context.Context) context.Context {
+	h.r.mu.Lock()
+	defer h.r.mu.Unlock()
 	h.setContext(parent)
 	return h.ctx
 }
@@ -156,22 +183,51 @@ func (h *Held) setContext(parent context.Context) {
 	switch {
 	case h.end != nil:
 		h.cancel(h.end)
-	case h.m.closing != nil:
-		h.cancel(h.m.closing)
+	case h.r.closing != nil:
+		h.cancel(h.r.closing)
 	}
 }
 
-// conclude ends the lease in this process.
-func (h *Held) conclude(why *Error) {
-	h.phase, h.end = phaseOver, why
-	h.m.due.drop(h)
-	h.m.ready.drop(h)
-	if h.flight != nil {
-		h.flight.cancel()
+// Renew renews the lease now, whether or not the Manager does. It returns nil
+// when the store has confirmed it. An error that does not match ErrLost leaves
+// the lease held.
+func (h *Held) Renew(ctx context.Context) error {
+	h.r.mu.Lock()
+	sent := h.r.clock.now()
+	h.r.loseIfPastLine(h, sent)
+	end, left := h.end, min(h.line-sent, callTimeout)
+	h.r.mu.Unlock()
+	if end != nil {
+		return end
 	}
-	if h.cancel != nil {
-		h.cancel(why)
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	l, err := h.r.callRenew(ctx, h)
+	h.r.mu.Lock()
+	defer h.r.mu.Unlock()
+	h.r.apply(h, sent, l, err, h.r.clock.now())
+	if h.end != nil {
+		return h.end
 	}
+	if err != nil {
+		return asError("renew", h.resource, err)
+	}
+	return nil
+}
+
+// restart counts the ttl anew after a grant or a renewal. Since is the moment
+// before the request was sent, plus what the store says it waited: the store
+// cannot have started to count earlier, so what is counted here ends first.
+func (h *Held) restart(since time.Duration, l Lease) {
+	h.failures, h.lastErr = 0, nil
+	h.renewals, h.expiresAt = l.Renewals, l.ExpiresAt
+	h.deadline.restart(&h.r.options, since, lengthOf(l), h.renew)
+}
+
+// noteFailure remembers a failed renewal.
+func (h *Held) noteFailure(err error) {
+	h.failures++
+	h.lastErr = asError("renew", h.resource, err)
 }
 
 // info names the lease in an event.

@@ -35,8 +35,8 @@ func kindsInSource(t *testing.T) (kinds []leasehold.Kind) {
 	return kinds
 }
 
-// TestEveryKindCanBeAskedFor, and the refusal of any other names them all.
-func TestEveryKindCanBeAskedFor(t *testing.T) {
+// TestEveryKindIsAFilter, and the refusal of any other names them all.
+func TestEveryKindIsAFilter(t *testing.T) {
 	refusal := leasehold.HistoryRequest{Kind: "vanished"}.Validate()
 	verifyInvalid(t, refusal, "event", "vanished")
 	for _, kind := range kindsInSource(t) {
@@ -59,4 +59,21 @@ func TestHistoryFilterLimits(t *testing.T) {
 		{"bad holder", history(leasehold.HistoryRequest{Holder: "\xff"}), "holder"},
 		{"huge kind", history(leasehold.HistoryRequest{Kind: leasehold.Kind(strings.Repeat("x", 9000))}), "event"},
 	})
+}
+
+func TestSharedNoticeIsEncodedOnce(t *testing.T) {
+	n := &leasehold.SharedNotice{Notice: leasehold.Notice{Record: leasehold.Record{Resource: "r"}}}
+	calls := 0
+	for range 3 {
+		got := n.Encode(func(n leasehold.Notice) []byte {
+			calls++
+			return []byte(n.Resource)
+		})
+		if string(got) != "r" {
+			t.Errorf("Encode = %q, want r", got)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("encoded %d times, want once", calls)
+	}
 }

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// ID is the secret handle of a lease: whoever shows it may renew, change,
+// ID is the secret handle of a lease: a caller that shows it may renew, change,
 // transfer or release. It is a UUID, so letter case never matters.
 //
-// An ID does not print. Every verb of package fmt that go vet lets through,
-// log/slog and encoding/json show a placeholder instead, so that a lease can be
-// logged whole without giving it away. Reveal is the only way out, and easy to
-// grep for. The trap: package fmt asks no methods of unexported fields, so a
-// struct that keeps an ID in one must not be printed, or print itself.
+// An ID does not print. Every verb of package fmt that go vet accepts, log/slog
+// and encoding/json show a placeholder instead, so that a lease can be logged
+// whole. Reveal is the only way to the secret, and easy to grep for. The trap:
+// package fmt calls no methods of unexported fields, so a struct that keeps an
+// ID in one must not be printed, or print itself.
 type ID [16]byte
 
 // NewID returns a random (version 4) ID.
@@ -74,7 +74,7 @@ func trimPair(s string) string {
 // IsZero reports whether id is the zero ID, which means "none".
 func (id ID) IsZero() bool { return id == ID{} }
 
-// Reveal returns the id in its usual lower-case form. Call it only to hand the
+// Reveal returns the id in its usual lower-case form. Call it only to send the
 // secret to its owner or to the store.
 func (id ID) Reveal() string {
 	var b [36]byte

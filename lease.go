@@ -28,9 +28,9 @@ const (
 	StateAvailable State = iota // never leased, or its last lease is forgotten
 	StateActive                 // held; Azure's word for it is "leased"
 	StateBreaking               // held until the break period ends; cannot be renewed
-	StateReleased               // given back, by its holder or by force
+	StateReleased               // ended by its holder or by force
 	StateExpired                // its ttl ran out
-	StateBroken                 // broken by somebody without the id
+	StateBroken                 // ended by a break, without the id
 )
 
 var stateNames = [...]string{"available", "active", "breaking", "released", "expired", "broken"}
@@ -50,16 +50,16 @@ func ParseState(name string) (State, error) {
 			return State(s), nil
 		}
 	}
-	return StateAvailable, Invalid("status", "%q is no state; want available, active, breaking, released, expired or broken", clip(name))
+	return StateAvailable, Invalid("status", "%.64q is no state; want available, active, breaking, released, expired or broken", name)
 }
 
 // MarshalText writes the state's name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Locked reports whether a resource in this state can be acquired by nobody.
+// Locked reports whether a resource in this state cannot be acquired.
 func (s State) Locked() bool { return s == StateActive || s == StateBreaking }
 
-// Lease is what a store tells about one lease at one moment.
+// Lease is what a store says about one lease at one moment.
 type Lease struct {
 	// ID is the secret handle. It is set only in answers to the caller that
 	// owns the lease; lists, status pages and errors carry the zero ID.
@@ -68,9 +68,9 @@ type Lease struct {
 	Resource string
 	Holder   string
 
-	// Token is the fencing token: it grows with every grant of the resource,
-	// so whoever guards the resource can refuse a holder that is no longer
-	// the newest. Package fence does.
+	// Token is the fencing token: it grows with every grant of the resource, so
+	// a guard of the resource can refuse every holder but the newest. Package
+	// fence does.
 	Token uint64
 
 	State State
@@ -83,7 +83,7 @@ type Lease struct {
 	Remaining time.Duration
 
 	// AcquiredAt, RenewedAt and ExpiresAt are wall-clock times for people.
-	// Nothing may be judged by them: clocks step and differ. ExpiresAt is zero
+	// No decision may depend on them: clocks step and differ. ExpiresAt is zero
 	// for an infinite lease.
 	AcquiredAt, RenewedAt, ExpiresAt time.Time
 
@@ -93,8 +93,8 @@ type Lease struct {
 	MaxRenewals int
 
 	// Metadata is fixed for the life of the lease; the answer that ends it is
-	// the last to carry it. It is shared with the
-	// store: read it, do not change it.
+	// the last to carry it. It is shared with the store: read it, do not change
+	// it.
 	Metadata map[string]string
 }
 
@@ -107,11 +107,11 @@ type Grant struct {
 	Idempotent bool
 
 	// Waited is the time from the receipt of the request to the grant, or
-	// WaitUnknown from a waiting store that cannot tell. Zero means the grant
+	// WaitUnknown from a waiting store that does not know. Zero means the grant
 	// was immediate.
 	Waited time.Duration
 }
 
-// WaitUnknown in Grant.Waited says that the store cannot tell how long the
-// request waited. The Manager then renews once before it hands the lease out.
+// WaitUnknown in Grant.Waited says that the store does not know how long the
+// request waited. The Manager then renews once before it returns the lease.
 const WaitUnknown time.Duration = -1

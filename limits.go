@@ -93,10 +93,13 @@ func (r ListRequest) Validate() error {
 // Validate checks the request against the limits.
 func (r HistoryRequest) Validate() error {
 	if r.Kind != "" && !kinds[r.Kind] {
-		return Invalid("event", "%q is no event; want acquired, renewed, released, expired, breaking, broken, changed, transferred, force_released, failed, purged or configured", clip(string(r.Kind)))
+		return Invalid("event", "%.64q is no event; want acquired, renewed, released, expired, breaking, broken, changed, transferred, force_released, failed, purged or configured", r.Kind)
 	}
 	return firstError(checkFilters(r.Resource, r.Prefix, r.Holder), checkLimit(r.Limit))
 }
+
+// Validate checks the request against the limits.
+func (r WatchRequest) Validate() error { return checkFilters("", r.Prefix, r.Holder) }
 
 // CheckResource checks the name of a resource.
 func CheckResource(name string) error { return checkName("resource", name, MaxResource) }
@@ -127,7 +130,7 @@ func checkPair(k, v string) error {
 	case k == "" || len(k) > MaxMetadataKey:
 		return Invalid("metadata", "has a key of %d bytes; want 1 to %d", len(k), MaxMetadataKey)
 	case strings.ContainsFunc(k, notKeyRune):
-		return Invalid("metadata", "has the key %q; want only A-Z a-z 0-9 _ . -", clip(k))
+		return Invalid("metadata", "has the key %.64q; want only A-Z a-z 0-9 _ . -", k)
 	case len(v) > MaxMetadataValue:
 		return Invalid("metadata", "has a value of %d bytes under %q; the limit is %d", len(v), k, MaxMetadataValue)
 	case !utf8.ValidString(v):
@@ -271,7 +274,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// TTLSeconds converts seconds from a door, fractions and -1 allowed, to a TTL
+// TTLSeconds converts seconds of a request, fractions and -1 allowed, to a TTL
 // in whole milliseconds. Numbers that no duration can hold are ErrInvalid.
 func TTLSeconds(s float64) (time.Duration, error) {
 	if s == -1 {

@@ -1,37 +1,21 @@
 package leasehold
 
 import (
-	"container/list"
 	"context"
 	"errors"
-	"sync"
-	"time"
 )
 
-// Manager takes leases from a store and keeps them: it renews what is held, and
-// says so before a lease can be lost. One is enough for a program. All methods
-// may be called concurrently. Close it when done.
+// Manager acquires leases from a store and keeps them: it renews what is held,
+// and ends a lease's context before the lease can be lost. One is enough for a
+// program. All methods may be called concurrently. Close it when done.
 type Manager struct {
-	store      Store
-	o          Options // every default filled in
-	clock      *clock
-	observer   observer
-	calls      crew               // callers inside Acquire, TryAcquire, Do and Lead
-	background crew               // goroutines of the Manager's own
-	ctx        context.Context    // ends when Close begins
-	cancel     context.CancelFunc // of ctx
-	wake       chan struct{}      // the scheduler has less time than it thinks
-	stop       chan struct{}      // closed when the scheduler has to go
-	closed     chan struct{}      // closed when Close is through
+	renewer // the leases that are held
 
-	mu       sync.Mutex
-	due      queue         // every lease that is held
-	ready    queue         // those that wait for a place to renew
-	flights  list.List     // of *flight, oldest first
-	awake    time.Duration // when the scheduler wakes by itself
-	closing  *Error        // set when Close begins: the cause of what it ends
-	stopped  bool          // stop is closed
-	closeErr error         // what Close answered
+	calls    waitGroup          // callers inside Acquire, TryAcquire, Do and Lead
+	ctx      context.Context    // ends when Close starts
+	cancel   context.CancelFunc // of ctx
+	closed   chan struct{}      // closed when Close is done
+	closeErr error              // the answer of Close
 }
 
 // NewManager returns a Manager on the store, which stays the caller's to close.
@@ -44,73 +28,126 @@ func NewManager(store Store, options *Options) (*Manager, error) {
 		e.Op = "new manager"
 		return nil, e
 	}
-	m := &Manager{
-		store: store, o: o, clock: newClock(), awake: never,
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), closed: make(chan struct{}),
-		due: queue{order: byDue}, ready: queue{order: byLine},
-	}
+	m := &Manager{closed: make(chan struct{})}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
-	m.observer.hook, m.observer.run = o.Observe, m.background.run
-	m.background.run(m.schedule)
+	m.renewer.start(store, o)
 	return m, nil
 }
 
 // Holder returns the name under which this Manager holds its leases.
-func (m *Manager) Holder() string { return m.o.Holder }
+func (m *Manager) Holder() string { return m.options.Holder }
 
-// TryAcquire asks for the lease once. If somebody holds it the error matches
-// ErrHeld and says who, since when and until when. If the answer is lost on the
-// way, it asks again once with the same id; a grant that nobody takes up, because
-// the context ended first, say, is given back in the background.
-func (m *Manager) TryAcquire(ctx context.Context, resource string, want ...AcquireOptions) (*Held, error) {
-	return m.acquire(ctx, resource, want, (*ask).try)
+// TryAcquire requests the lease once. If it is held the error matches ErrHeld
+// and says by whom, since when and until when. If the answer is lost, it repeats
+// the request once with the same id. A grant that the caller does not receive,
+// because the context ended first, say, is released in the background.
+func (m *Manager) TryAcquire(ctx context.Context, resource string, options ...AcquireOptions) (*Held, error) {
+	return m.acquire(ctx, resource, options, (*acquisition).try)
 }
 
 // Acquire waits for the lease: in the store's queue where it has one, else by
-// asking again after jittered pauses. Failures of the store are waited out as
-// well. The wait ends with ErrTimeout after the timeout, when the context ends
+// repeating the request after jittered pauses. It also waits while the store
+// fails. The wait ends with ErrTimeout after the timeout, when the context ends
 // (the error then also matches the context's), or, where neither has an end,
 // after 10,000 attempts.
-func (m *Manager) Acquire(ctx context.Context, resource string, want ...AcquireOptions) (*Held, error) {
-	return m.acquire(ctx, resource, want, (*ask).wait)
+func (m *Manager) Acquire(ctx context.Context, resource string, options ...AcquireOptions) (*Held, error) {
+	return m.acquire(ctx, resource, options, (*acquisition).wait)
 }
 
-// acquire is TryAcquire and Acquire.
-func (m *Manager) acquire(ctx context.Context, resource string, want []AcquireOptions, how func(*ask, context.Context) (*Held, error)) (*Held, error) {
-	a, err := m.newAsk(ctx, resource, want)
+func (m *Manager) acquire(ctx context.Context, resource string, options []AcquireOptions, request requestFunc) (*Held, error) {
+	a, err := newAcquisition(ctx, m, resource, options)
 	if err != nil {
 		return nil, err
 	}
-	ctx, leave, err := m.enter(ctx, resource)
+	ctx, exit, err := m.enter(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	return a.obtain(ctx, how)
+	defer exit()
+	return a.acquire(ctx, request)
+}
+
+// Do waits for the lease as Acquire does, runs fn under it and releases it.
+//
+// Fn's context ends when ctx does, when the Manager closes, and before the lease
+// can be lost; fn must then stop. The lease is released only after fn has
+// returned, or has unwound from a panic, which Do lets pass.
+//
+// The error is fn's. If the lease was lost while fn ran, the error also matches
+// ErrLost, even if fn returned nil: another holder may have been at work at the
+// same time. A release that fails is no error of the work; a Released event
+// reports it.
+func (m *Manager) Do(ctx context.Context, resource string, fn func(context.Context, *Held) error, options ...AcquireOptions) error {
+	a, err := newAcquisition(ctx, m, resource, options)
+	if err != nil {
+		return err
+	}
+	ctx, exit, err := m.enter(ctx, resource)
+	if err != nil {
+		return err
+	}
+	defer exit()
+	loss, err := runUnderLease(ctx, a, fn)
+	return joinErrors(loss, err)
+}
+
+// Lead is leader election. It waits for the lease, runs fn while it leads, and
+// waits again when fn has returned nil or the lease was lost, after a jittered
+// pause of about a second that lets others have their turn.
+//
+// At most one fn leads at a time as far as leases can tell: see the package
+// comment. Fn's context ends as in Do, and the lease is released only after fn
+// has returned.
+//
+// Lead returns when ctx ends, when the Manager closes, when fn returns an error
+// that does not just repeat its context's end, or when the store refuses the
+// request for good. It never returns nil.
+func (m *Manager) Lead(ctx context.Context, resource string, fn func(context.Context, *Held) error, options ...AcquireOptions) error {
+	ctx, exit, err := m.enter(ctx, resource)
+	if err != nil {
+		return err
+	}
+	defer exit()
+	pause := firstLeadPause
+	for {
+		a, err := newAcquisition(ctx, m, resource, options)
+		if err != nil {
+			return err
+		}
+		led, err := leadOnce(ctx, a, fn)
+		if err != nil {
+			return err
+		}
+		if led {
+			pause = firstLeadPause
+		}
+		sleep(ctx, jitter(pause))
+		pause = min(2*pause, maxLeadPause)
+	}
 }
 
 var errClosed = errors.New("the manager is closed")
 
 // enter admits a call unless the Manager is closed. The context it returns also
-// ends when Close begins.
+// ends when Close starts.
 func (m *Manager) enter(ctx context.Context, resource string) (context.Context, func(), error) {
 	m.mu.Lock()
 	if m.closing != nil {
 		m.mu.Unlock()
-		return nil, nil, m.refusal(resource)
+		return nil, nil, closedError(resource)
 	}
-	m.calls.join()
+	m.calls.add()
 	m.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(m.ctx, func() { cancel(m.closing) })
 	return ctx, func() {
 		stop()
 		cancel(nil)
-		m.calls.leave()
+		m.calls.done()
 	}, nil
 }
 
-// refusal is the answer of a closed Manager.
-func (m *Manager) refusal(resource string) *Error {
+// closedError is the answer of a closed Manager.
+func closedError(resource string) *Error {
 	return &Error{Reason: ReasonUnavailable, Op: "acquire", Resource: resource, Cause: errClosed}
 }

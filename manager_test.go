@@ -33,9 +33,9 @@ func ended() context.Context {
 	return ctx
 }
 
-func mustTry(t testing.TB, m *Manager, resource string, want ...AcquireOptions) *Held {
+func mustTry(t testing.TB, m *Manager, resource string, options ...AcquireOptions) *Held {
 	t.Helper()
-	h, err := m.TryAcquire(context.Background(), resource, want...)
+	h, err := m.TryAcquire(context.Background(), resource, options...)
 	if err != nil {
 		t.Fatalf("TryAcquire(%q) = %v", resource, err)
 	}
@@ -56,19 +56,19 @@ func wantErr(t testing.TB, what string, err error, targets ...error) {
 	}
 }
 
-// stillHeld checks a lease and its context.
-func stillHeld(t testing.TB, h *Held) {
+// wantHeld checks a lease and its context.
+func wantHeld(t testing.TB, h *Held) {
 	t.Helper()
 	if err := h.Err(); err != nil {
-		t.Errorf("Err() = %v at %v, want nil", err, h.m.clock.now())
+		t.Errorf("Err() = %v at %v, want nil", err, h.r.clock.now())
 	}
 	if err := context.Cause(h.Context()); err != nil {
-		t.Errorf("Context() ended with %v at %v, want it alive", err, h.m.clock.now())
+		t.Errorf("Context() ended with %v at %v, want it alive", err, h.r.clock.now())
 	}
 }
 
-// lostBy checks that a lease is lost and why.
-func lostBy(t testing.TB, h *Held, reason Reason) {
+// wantLost checks that a lease is lost and why.
+func wantLost(t testing.TB, h *Held, reason Reason) {
 	t.Helper()
 	for name, err := range map[string]error{"Err()": h.Err(), "Cause(Context())": context.Cause(h.Context())} {
 		wantErr(t, name, err, ErrLost)
@@ -122,7 +122,7 @@ func TestTryAcquire(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"team": "billing", "host": "b"}, h.Metadata()); diff != "" {
 			t.Errorf("Metadata() -want +got:\n%s", diff)
 		}
-		stillHeld(t, h)
+		wantHeld(t, h)
 
 		_, err := newManager(t, s, nil).TryAcquire(t.Context(), "invoices")
 		wantErr(t, "TryAcquire of a held resource", err, ErrHeld)
@@ -142,14 +142,16 @@ func TestTryAcquireRefusesBadInput(t *testing.T) {
 		m := newManager(t, s, nil)
 		tooMany := MaxMaxRenewals + 1
 		for name, call := range map[string]func() (*Held, error){
-			"an empty resource":    func() (*Held, error) { return m.TryAcquire(t.Context(), "") },
-			"a control character":  func() (*Held, error) { return m.TryAcquire(t.Context(), "a\x00") },
-			"two wants":            func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{}, AcquireOptions{}) },
-			"a short ttl":          func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{TTL: time.Millisecond}) },
-			"a negative timeout":   func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Timeout: -5}) },
-			"a huge priority":      func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Priority: 101}) },
-			"too many renewals":    func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{MaxRenewals: &tooMany}) },
-			"a strange pair":       func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Metadata: map[string]string{"ä": ""}}) },
+			"an empty resource":   func() (*Held, error) { return m.TryAcquire(t.Context(), "") },
+			"a control character": func() (*Held, error) { return m.TryAcquire(t.Context(), "a\x00") },
+			"two options":         func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{}, AcquireOptions{}) },
+			"a short ttl":         func() (*Held, error) { return m.TryAcquire(t.Context(), "a", AcquireOptions{TTL: time.Millisecond}) },
+			"a negative timeout":  func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Timeout: -5}) },
+			"a huge priority":     func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{Priority: 101}) },
+			"too many renewals":   func() (*Held, error) { return m.Acquire(t.Context(), "a", AcquireOptions{MaxRenewals: &tooMany}) },
+			"a strange pair": func() (*Held, error) {
+				return m.Acquire(t.Context(), "a", AcquireOptions{Metadata: map[string]string{"ä": ""}})
+			},
 			"Do without resource":  func() (*Held, error) { return nil, m.Do(t.Context(), "", nil) },
 			"Lead without resouce": func() (*Held, error) { return nil, m.Lead(t.Context(), "", nil) },
 		} {
@@ -160,7 +162,7 @@ func TestTryAcquireRefusesBadInput(t *testing.T) {
 			wantErr(t, name, err, ErrInvalid)
 		}
 		if n := s.count("acquire"); n != 0 {
-			t.Errorf("the store was asked %d times, want 0", n)
+			t.Errorf("the store got %d requests, want 0", n)
 		}
 		if _, err := m.TryAcquire(ended(), "a"); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrTimeout) {
 			t.Errorf("TryAcquire with an ended context = %v, want both causes", err)
@@ -187,12 +189,12 @@ func TestHeldLeasesNeedNoGoroutines(t *testing.T) {
 			t.Errorf("%d goroutines with 1,001 leases, %d with one", after, before)
 		}
 		for _, h := range held {
-			stillHeld(t, h)
+			wantHeld(t, h)
 			h.Release(t.Context())
 		}
 		synctest.Wait()
-		if after := runtime.NumGoroutine(); after > before+64 || m.due.Len() != 1 {
-			t.Errorf("%d goroutines, %d leases after the release, want %d and 1", after, m.due.Len(), before)
+		if after := runtime.NumGoroutine(); after > before+64 || m.held.Len() != 1 {
+			t.Errorf("%d goroutines, %d leases after the release, want %d and 1", after, m.held.Len(), before)
 		}
 	})
 }
@@ -201,8 +203,8 @@ func TestHeldLeasesNeedNoGoroutines(t *testing.T) {
 func TestNoGoroutineOutlivesClose(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newFakeStore()
-	var told atomic.Int32
-	m, err := NewManager(s, &Options{Observe: func(Event) { told.Add(1) }})
+	var events atomic.Int32
+	m, err := NewManager(s, &Options{Observe: func(Event) { events.Add(1) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +218,92 @@ func TestNoGoroutineOutlivesClose(t *testing.T) {
 	if err := m.Close(t.Context()); err != nil {
 		t.Errorf("Close = %v", err)
 	}
-	if told.Load() != 4 { // one renewal, three releases
-		t.Errorf("%d events before Close returned, want 4", told.Load())
+	if events.Load() != 4 { // one renewal, three releases
+		t.Errorf("%d events before Close returned, want 4", events.Load())
 	}
+}
+
+// acceptingStore grants and renews everything and stores nothing: the benchmark
+// measures the Manager.
+type acceptingStore struct {
+	Store
+	token, renewals atomic.Uint64
+}
+
+func (s *acceptingStore) Acquire(_ context.Context, r AcquireRequest) (Grant, error) {
+	return Grant{Lease: Lease{ID: r.ID, Resource: r.Resource, Holder: r.Holder, Token: s.token.Add(1), TTL: r.TTL, Remaining: r.TTL}}, nil
+}
+
+func (s *acceptingStore) Renew(_ context.Context, r RenewRequest) (Lease, error) {
+	s.renewals.Add(1)
+	return Lease{ID: r.ID, Resource: r.Resource, Token: r.Token, TTL: time.Hour, Remaining: time.Hour}, nil
+}
+
+func (s *acceptingStore) Release(context.Context, ReleaseRequest) (Lease, error) { return Lease{}, nil }
+
+// BenchmarkManager100k holds 100,000 leases. One operation is one renewal of all
+// of them by the one renewer; a suspended machine makes them due at once.
+func BenchmarkManager100k(b *testing.B) {
+	const leases = 100_000
+	host := newFakeHost(b)
+	s := &acceptingStore{}
+	names := make([]string, leases)
+	for i := range names {
+		names[i] = fmt.Sprint("prod:eu:acme:worker:", i)
+	}
+	m := newManager(b, s, &Options{TTL: time.Hour})
+	goroutines, heap := runtime.NumGoroutine(), heapInUse()
+	held := make([]*Held, leases)
+	for i := range held {
+		held[i] = mustTry(b, m, names[i])
+	}
+	bytes := float64(heapInUse()-heap) / leases
+	perLease := float64(runtime.NumGoroutine()-goroutines) / leases
+	b.ResetTimer()
+	for b.Loop() {
+		host.suspend(41 * time.Minute)
+		select { // do not measure how late it wakes
+		case m.wake <- struct{}{}:
+		default:
+		}
+		for busy(m) {
+			time.Sleep(time.Millisecond) // real time: a benchmark has no bubble
+		}
+	}
+	b.StopTimer()
+	if got, want := s.renewals.Load(), uint64(b.N*leases); got < want {
+		b.Errorf("%d renewals, want %d", got, want)
+	}
+	b.ReportMetric(bytes, "bytes/lease")
+	b.ReportMetric(perLease, "goroutines/lease")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/leases, "ns/renewal")
+	for _, h := range held {
+		if err := h.Err(); err != nil {
+			b.Fatalf("Err() of %q = %v", h.Resource(), err)
+		}
+	}
+}
+
+// busy reports whether a renewal is due or in flight.
+func busy(m *Manager) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ready.Len() > 0 || m.pending.Len() > 0 || m.held.first().due <= m.clock.now()
+}
+
+// BenchmarkAcquireRelease is the price of one short lease.
+func BenchmarkAcquireRelease(b *testing.B) {
+	m := newManager(b, &acceptingStore{}, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		mustTry(b, m, "a").Release(b.Context())
+	}
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC() // the first may leave what finalizers hold
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }

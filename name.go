@@ -11,15 +11,15 @@ import (
 //	{environment}:{region}:{tenant}:{service}:{resource}
 //	prod:us-east-1:acme:payment-processor:invoice-batch-123
 //
-// It is a convention and nothing more: a store takes any string. What it buys
-// is that two services cannot collide by accident, and that every lease of a
-// tenant or a service can be listed by prefix.
+// It is only a convention: a store accepts any string. With it two services
+// cannot collide by accident, and every lease of a tenant or a service can be
+// listed by prefix.
 //
 // Build and ParseName are inverses. Each Name has exactly one spelling, so two
-// programs that mean the same resource ask for the same lease.
+// programs that mean the same resource acquire the same lease.
 type Name struct {
 	Environment string // required, such as "prod"
-	Region      string // may be empty: its place stays, with nothing in it
+	Region      string // may be empty: its delimiter stays
 	Tenant      string // may be empty as well
 	Service     string // required
 	Resource    string // required: what the service works on
@@ -31,12 +31,9 @@ const (
 	nameFields    = 5
 )
 
-// What begins with these belongs to other doors and to health checks, and
-// cannot be acquired as a plain resource.
-const (
-	reservedEnvironment = "blob"
-	reservedPrefix      = "__healthcheck__"
-)
+// Names that begin with reservedEnvironment belong to the Azure API. Like those
+// that begin with HealthPrefix they cannot be acquired as a plain resource.
+const reservedEnvironment = "blob"
 
 // Build checks the name and returns it in its one spelling, or ErrInvalid. The
 // delimiter, the percent sign, control characters and bytes that are not UTF-8
@@ -84,7 +81,7 @@ func ParseName(s string) (Name, error) {
 		return Name{}, err
 	}
 	if built != s {
-		return Name{}, Invalid("name", "is not spelled as Build does; want %q", clip(built))
+		return Name{}, Invalid("name", "is not spelled as Build does; want %.64q", built)
 	}
 	return n, nil
 }
@@ -102,8 +99,8 @@ func (n Name) check() error {
 		return Invalid("service", "is empty; a name needs the service that does the work")
 	case n.Resource == "":
 		return Invalid("resource", "is empty; a name needs what the service works on")
-	case n.Environment == reservedEnvironment || strings.HasPrefix(n.Environment, reservedPrefix):
-		return Invalid("environment", "is %q, which begins names that cannot be acquired; choose another", clip(n.Environment))
+	case n.Environment == reservedEnvironment || strings.HasPrefix(n.Environment, HealthPrefix):
+		return Invalid("environment", "is %.64q, which begins names that cannot be acquired; choose another", n.Environment)
 	}
 	return nil
 }

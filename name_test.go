@@ -48,7 +48,7 @@ func TestNameBuildRefuses(t *testing.T) {
 		{"no environment", Name{Service: "s", Resource: "r"}, "environment"},
 		{"no service", Name{Environment: "e", Resource: "r"}, "service"},
 		{"no resource", Name{Environment: "e", Service: "s"}, "resource"},
-		{"another door's names", Name{Environment: "blob", Service: "s", Resource: "r"}, "environment"},
+		{"the Azure API's names", Name{Environment: "blob", Service: "s", Resource: "r"}, "environment"},
 		{"health checks", Name{Environment: "__healthcheck__1", Service: "s", Resource: "r"}, "environment"},
 		{"too long", Name{Environment: "e", Service: "s", Resource: strings.Repeat("x", MaxResource)}, "name"},
 		{"too long when escaped", Name{Environment: "e", Service: "s", Resource: strings.Repeat(":", MaxResource/3)}, "name"},
@@ -111,9 +111,9 @@ func mayBuild(n Name) bool {
 		n.Environment != "blob" && !strings.HasPrefix(n.Environment, "__healthcheck__")
 }
 
-// checkRoundTrip holds for every input: a name is refused, or its spelling is
+// checkBuildAndParse holds for every input: a name is refused, or its spelling is
 // a valid resource from which the same name is read back.
-func checkRoundTrip(t interface{ Fatalf(string, ...any) }, n Name) {
+func checkBuildAndParse(t interface{ Fatalf(string, ...any) }, n Name) {
 	s, err := n.Build()
 	short := len(n.Environment)+len(n.Region)+len(n.Tenant)+len(n.Service)+len(n.Resource) <= 300
 	if err != nil {
@@ -134,14 +134,14 @@ func checkRoundTrip(t interface{ Fatalf(string, ...any) }, n Name) {
 	}
 }
 
-func TestNameRoundTrip(t *testing.T) {
+func TestNameBuildAndParse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		field := rapid.OneOf(
 			rapid.String(),
 			rapid.StringMatching(`[a-z:%0-9A-F]{0,12}`),
 			rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 12), func(b []byte) string { return string(b) }),
 		)
-		checkRoundTrip(t, Name{
+		checkBuildAndParse(t, Name{
 			Environment: field.Draw(t, "environment"),
 			Region:      field.Draw(t, "region"),
 			Tenant:      field.Draw(t, "tenant"),
@@ -155,7 +155,7 @@ func FuzzName(f *testing.F) {
 	f.Add("prod", "us-east-1", "acme", "payment-processor", "invoice-batch-123")
 	f.Add("a:b", "%", "%3A", "\x00\xff", "\u0085é\xc3")
 	f.Fuzz(func(t *testing.T, environment, region, tenant, service, resource string) {
-		checkRoundTrip(t, Name{environment, region, tenant, service, resource})
+		checkBuildAndParse(t, Name{environment, region, tenant, service, resource})
 	})
 }
 

@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime/debug"
+	"strings"
 	"time"
 )
 
-// Options steer a Manager. A nil *Options and the zero value are fine: every
+// Options configure a Manager. A nil *Options and the zero value are fine: every
 // zero field means its default.
 type Options struct {
 	// TTL is the length of a lease, or Infinite. Default 60 s.
 	TTL time.Duration
 
-	// NoAutoRenew leaves renewing to the caller, by Held.Renew. A lease that
-	// nobody renews is declared lost at its safety line. Default: the Manager
+	// NoAutoRenew leaves renewing to the caller, by Held.Renew. A lease that is
+	// not renewed is declared lost at its safety line. Default: the Manager
 	// renews.
 	NoAutoRenew bool
 
@@ -42,11 +44,11 @@ type Options struct {
 
 	// SafetyThreshold is the fraction of the ttl, counted from the last
 	// success, at which a lease is declared lost: 0.5 to 0.95. What is above it
-	// is the time in which your work can stop before somebody else may start.
+	// is the time in which your work can stop before another's may start.
 	// Default 0.9.
 	SafetyThreshold float64
 
-	// AcquireTimeout ends the wait of Acquire, Do and one campaign of Lead.
+	// AcquireTimeout ends the wait of Acquire, Do and one wait of Lead.
 	// Default: none.
 	AcquireTimeout time.Duration
 
@@ -59,24 +61,25 @@ type Options struct {
 	// share one. Default: host name, process id and a random part.
 	Holder string
 
-	// Metadata goes with every lease. Default: none; DefaultMetadata offers
-	// what operators usually ask for.
+	// Metadata is that of every lease. Default: none; DefaultMetadata returns
+	// what operators usually need.
 	Metadata map[string]string
 
-	// Observe is told what happens to the held leases; see Event. Default: nobody.
+	// Observe is called with what happens to the held leases; see Event.
+	// Default: none.
 	Observe func(Event)
 }
 
 // The defaults, and the bounds that are no option.
 const (
-	defaultTTL       = 60 * time.Second
-	defaultThreshold = 0.9
-	defaultRetries   = 3
-	defaultAskAgain  = 5 * time.Second
+	defaultTTL             = 60 * time.Second
+	defaultSafetyThreshold = 0.9
+	defaultRetries         = 3
+	defaultAcquireRetry    = 5 * time.Second
 
-	verifyEvery = 30 * time.Second // how long an infinite lease may go unverified
-	shortest    = 10 * time.Millisecond
-	mostRetries = 16
+	verifyInterval = 30 * time.Second // how long an infinite lease may go unverified
+	minInterval    = 10 * time.Millisecond
+	maxRetries     = 16
 )
 
 // complete returns a copy of the options with every default filled in, or says
@@ -88,10 +91,10 @@ func (o *Options) complete() (Options, error) {
 	}
 	c.Metadata = maps.Clone(c.Metadata)
 	setDefault(&c.TTL, defaultTTL)
-	setDefault(&c.SafetyThreshold, defaultThreshold)
+	setDefault(&c.SafetyThreshold, defaultSafetyThreshold)
 	setDefault(&c.RenewMaxRetries, defaultRetries)
 	c.RenewMaxRetries = max(c.RenewMaxRetries, 0)
-	setDefault(&c.AcquireRetryInterval, defaultAskAgain)
+	setDefault(&c.AcquireRetryInterval, defaultAcquireRetry)
 	if c.Holder == "" {
 		c.Holder = defaultHolder()
 	}
@@ -128,19 +131,19 @@ func (o *Options) checkThreshold() error {
 }
 
 func (o *Options) checkRetries() error {
-	if o.RenewMaxRetries > mostRetries {
-		return Invalid("RenewMaxRetries", "is %d; want at most %d: each pause is twice the last", o.RenewMaxRetries, mostRetries)
+	if o.RenewMaxRetries > maxRetries {
+		return Invalid("RenewMaxRetries", "is %d; want at most %d: each pause is twice the last", o.RenewMaxRetries, maxRetries)
 	}
 	return nil
 }
 
 func (o *Options) checkInterval() error {
-	most, why := verifyEvery, "an infinite lease is verified at least that often"
+	most, why := verifyInterval, "an infinite lease is verified at least that often"
 	if o.TTL != Infinite {
-		most, why = o.line()-shortest, fmt.Sprintf("it must be shorter than TTL × SafetyThreshold = %v", o.line())
+		most, why = o.lineOf(o.TTL)-minInterval, fmt.Sprintf("it must be shorter than TTL × SafetyThreshold = %v", o.lineOf(o.TTL))
 	}
-	if o.RenewInterval < shortest || o.RenewInterval > most {
-		return Invalid("RenewInterval", "is %v; want %v to %v: %s; try %v", o.RenewInterval, shortest, most, why, min(o.defaultInterval(), most))
+	if o.RenewInterval < minInterval || o.RenewInterval > most {
+		return Invalid("RenewInterval", "is %v; want %v to %v: %s; try %v", o.RenewInterval, minInterval, most, why, min(o.defaultInterval(), most))
 	}
 	return nil
 }
@@ -166,17 +169,17 @@ func (o *Options) checkAcquire() error {
 	if o.AcquireTimeout < 0 {
 		return Invalid("AcquireTimeout", "is %v; want zero for none, or how long to wait", o.AcquireTimeout)
 	}
-	if o.AcquireRetryInterval < shortest {
-		return Invalid("AcquireRetryInterval", "is %v; want at least %v; %v suits most stores", o.AcquireRetryInterval, shortest, defaultAskAgain)
+	if o.AcquireRetryInterval < minInterval {
+		return Invalid("AcquireRetryInterval", "is %v; want at least %v; %v suits most stores", o.AcquireRetryInterval, minInterval, defaultAcquireRetry)
 	}
 	return nil
 }
 
 func (o *Options) defaultInterval() time.Duration {
 	if o.TTL == Infinite {
-		return verifyEvery
+		return verifyInterval
 	}
-	return min(o.TTL*2/3, o.line()*3/4) // the latter where the line is drawn early
+	return min(o.TTL*2/3, o.lineOf(o.TTL)*3/4) // the latter where the line is drawn early
 }
 
 func (o *Options) defaultRetry() time.Duration {
@@ -187,14 +190,9 @@ func (o *Options) defaultRetry() time.Duration {
 // has no line; there the plan has to fit between two verifications.
 func (o *Options) room() time.Duration {
 	if o.TTL == Infinite {
-		return verifyEvery
+		return verifyInterval
 	}
-	return o.line() - o.RenewInterval
-}
-
-// line is the safety line of a lease of the usual length.
-func (o *Options) line() time.Duration {
-	return time.Duration(float64(o.TTL) * o.SafetyThreshold)
+	return o.lineOf(o.TTL) - o.RenewInterval
 }
 
 // pauses is the sum of n pauses, each twice the last, in units of the first.
@@ -208,4 +206,43 @@ func defaultHolder() string {
 	var random [4]byte
 	rand.Read(random[:]) // never fails: crypto/rand aborts the program instead
 	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), hex.EncodeToString(random[:]))
+}
+
+// DefaultMetadata returns what an operator needs to know about the holder of a
+// lease, as far as the process knows it:
+//
+//	host      the machine's name
+//	pod       POD_NAME, which Kubernetes' downward API can set
+//	version   of the main module, as built into the program
+//	trace_id  of the trace that started the process, from TRACEPARENT
+//
+// The Manager does not add it: set Options.Metadata to it, or to a copy with
+// more.
+func DefaultMetadata() map[string]string {
+	host, _ := os.Hostname()
+	m := make(map[string]string, 4)
+	addPair(m, "host", host)
+	addPair(m, "pod", os.Getenv("POD_NAME"))
+	if build, ok := debug.ReadBuildInfo(); ok {
+		addPair(m, "version", build.Main.Version)
+	}
+	addPair(m, "trace_id", traceID(os.Getenv("TRACEPARENT")))
+	return m
+}
+
+// addPair omits what is empty or would be refused: an odd environment must not
+// keep a program from acquiring leases.
+func addPair(m map[string]string, key, value string) {
+	if value != "" && checkPair(key, value) == nil {
+		m[key] = value
+	}
+}
+
+// traceID returns the trace id of a W3C traceparent, version-trace-span-flags.
+func traceID(parent string) string {
+	parts := strings.Split(parent, "-")
+	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" || strings.Trim(parts[1], "0") == "" {
+		return ""
+	}
+	return parts[1]
 }

@@ -118,5 +118,5 @@ func wholeNumber(value any) (int64, bool) {
 
 // UnknownSetting is the error for a key that is no setting.
 func UnknownSetting(key string) error {
-	return Invalid("key", "%q is no setting; Settings lists them", clip(key))
+	return Invalid("key", "%.64q is no setting; Settings lists them", key)
 }

@@ -12,47 +12,47 @@ import (
 )
 
 // simulatedTTL makes a day about seventy renewals of each lease, between which
-// outages and pauses of minutes come and go.
+// outages and suspends of minutes come and go.
 const simulatedTTL = 30 * time.Minute
 
-// weather is what goes wrong between a Manager and its store, by the seed.
-type weather struct {
+// faultPlan is what goes wrong between a Manager and its store, by the seed.
+type faultPlan struct {
 	rng         *rand.Rand
 	from, until time.Time // the present or next outage
 	outage      time.Duration
 }
 
-// call decides the fate of one request: it may fail, hang, or succeed with the
-// answer lost or late. The store calls it one at a time.
-func (w *weather) call(ctx context.Context) (before, after error) {
+// call decides what happens to one request: it may fail before it is applied,
+// or after, with the answer lost. The store calls it one at a time.
+func (p *faultPlan) call(ctx context.Context) (before, after error) {
 	now := time.Now()
-	if now.After(w.until) {
-		w.from = now.Add(time.Duration(w.rng.Int64N(int64(2 * time.Hour))))
-		w.until = w.from.Add(time.Duration(w.rng.Int64N(int64(w.outage))))
+	if now.After(p.until) {
+		p.from = now.Add(time.Duration(p.rng.Int64N(int64(2 * time.Hour))))
+		p.until = p.from.Add(time.Duration(p.rng.Int64N(int64(p.outage))))
 	}
-	if now.After(w.from) {
+	if now.After(p.from) {
 		return &Error{Reason: ReasonUnavailable}, nil
 	}
-	switch p := w.rng.Float64(); {
-	case p < 0.01:
+	switch chance := p.rng.Float64(); {
+	case chance < 0.01:
 		return &Error{Reason: ReasonUnknown}, nil
-	case p < 0.02:
+	case chance < 0.02:
 		return nil, &Error{Reason: ReasonUnknown}
 	}
 	return nil, nil
 }
 
-// TestDayOfRenewals lets thousands of leases live for a day with pauses of the
-// machine and outages of the store of every length, and holds the Manager to its
-// word: nobody thinks that it holds what the store may have given away, and
-// nothing is lost without a reason.
+// TestDayOfRenewals keeps thousands of leases for a day with suspends of the
+// machine and outages of the store of every length. The Manager never believes
+// that it holds what the store may have granted to another, and nothing is lost
+// without a reason.
 func TestDayOfRenewals(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		leases  int
 		length  time.Duration
 		outage  time.Duration // the longest
-		sleep   time.Duration // the longest
+		suspend time.Duration // the longest
 		mayLose bool
 	}{
 		{"short outages", soak.Rounds(300, 2000), 24 * time.Hour, time.Minute, time.Minute, false},
@@ -60,16 +60,16 @@ func TestDayOfRenewals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				day(t, c.leases, c.length, c.outage, c.sleep, c.mayLose)
+				simulateDay(t, c.leases, c.length, c.outage, c.suspend, c.mayLose)
 			})
 		})
 	}
 }
 
-func day(t *testing.T, leases int, length, outage, longestSleep time.Duration, mayLose bool) {
-	lid := newLaptop(t)
-	s := lid.store()
-	w := &weather{rng: rand.New(rand.NewPCG(1, 2)), outage: outage}
+func simulateDay(t *testing.T, leases int, length, outage, longestSuspend time.Duration, mayLose bool) {
+	host := newFakeHost(t)
+	s := host.store()
+	plan := &faultPlan{rng: rand.New(rand.NewPCG(1, 2)), outage: outage}
 	var late error
 	s.hook(func(ctx context.Context, op, _ string) error {
 		s.mu.Lock()
@@ -77,7 +77,7 @@ func day(t *testing.T, leases int, length, outage, longestSleep time.Duration, m
 		if op != "renew" {
 			return nil
 		}
-		before, after := w.call(ctx)
+		before, after := plan.call(ctx)
 		late = after
 		return before
 	}, func(_ context.Context, op, _ string) error {
@@ -103,11 +103,11 @@ func day(t *testing.T, leases int, length, outage, longestSleep time.Duration, m
 	for start := time.Now(); time.Since(start) < length; {
 		time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Minute))))
 		if rng.IntN(5) == 0 {
-			lid.sleep(time.Duration(rng.Int64N(int64(longestSleep))))
+			host.suspend(time.Duration(rng.Int64N(int64(longestSuspend))))
 		}
-		regained := inspect(t, s, m, held)
-		if regained > 0 && !mayLose {
-			t.Fatalf("%d leases were lost at %v", regained, time.Since(start))
+		lost := reacquireLost(t, s, m, held)
+		if lost > 0 && !mayLose {
+			t.Fatalf("%d leases were lost at %v", lost, time.Since(start))
 		}
 	}
 	synctest.Wait()
@@ -121,9 +121,9 @@ func day(t *testing.T, leases int, length, outage, longestSleep time.Duration, m
 	t.Logf("%d renewals of %d leases, %d losses in %v", renewals, leases, losses, length)
 }
 
-// inspect compares what the Manager believes with what the store knows, and takes
-// lost leases anew.
-func inspect(t *testing.T, s *fakeStore, m *Manager, held []*Held) (regained int) {
+// reacquireLost compares what the Manager believes with what the store knows, and
+// acquires lost leases again.
+func reacquireLost(t *testing.T, s *fakeStore, m *Manager, held []*Held) (lost int) {
 	t.Helper()
 	synctest.Wait()
 	for i, h := range held {
@@ -134,7 +134,7 @@ func inspect(t *testing.T, s *fakeStore, m *Manager, held []*Held) (regained int
 		if h.Err() == nil {
 			continue
 		}
-		regained++
+		lost++
 		h.Release(context.Background())
 		next, err := m.TryAcquire(context.Background(), h.Resource())
 		if err != nil {
@@ -142,5 +142,5 @@ func inspect(t *testing.T, s *fakeStore, m *Manager, held []*Held) (regained int
 		}
 		held[i] = next
 	}
-	return regained
+	return lost
 }

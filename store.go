@@ -2,18 +2,19 @@ package leasehold
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
 // Store is what a driver implements: exclusive, time-bound, fenced leases on
-// named resources. Users hold a Manager; only drivers, doors and wrappers meet
-// a Store.
+// named resources. Programs use a Manager; drivers, APIs and wrappers use a
+// Store.
 //
 // The contract, which package storetest checks line by line:
 //
 //   - Exclusion. Between the grant of a lease and its end no other lease on the
 //     same resource is granted, whatever the number of callers and processes.
-//   - Time. Only the store's own clock judges. A lease is never reported or
+//   - Time. Only the store's own clock decides. A lease is never reported or
 //     honoured as active after its end, whether or not anything cleaned up; an
 //     ended lease never blocks an acquire.
 //   - Tokens. Every grant has a token larger than every earlier token of that
@@ -21,14 +22,14 @@ import (
 //   - Identity. Renew, Release, Change and Transfer act on exactly the lease
 //     whose id is shown. A wrong id changes nothing, and neither does a Holder
 //     or Token that was sent and does not match.
-//   - Durability. An answer, be it a grant, a refusal or a read, is given only
-//     when everything it tells of would survive a crash of the store.
+//   - Durability. An answer, whether a grant, a refusal or a read, is returned
+//     only when everything in it would survive a crash of the store.
 //   - Errors. Every error is an *Error whose Reason names the case; see the
 //     table at Reason. A request that breaks a limit (see Limits) is refused
 //     with ErrInvalid and changes nothing.
 //   - Context. A call ends soon after its context does. If the outcome is then
-//     open, the error is ErrUnknown and wraps the context's cause; a grant that
-//     nobody received and that had no proposed id is given back by the store.
+//     unknown, the error is ErrUnknown and wraps the context's cause; the store
+//     releases a grant that nobody received and that had no proposed id.
 //   - Secrets. No answer carries an ID except to the caller that showed or
 //     proposed it, or whose grant it is.
 //
@@ -51,16 +52,16 @@ type Store interface {
 	// as it ended.
 	Release(ctx context.Context, r ReleaseRequest) (Lease, error)
 
-	// Status tells about one resource. A resource that was never leased is not
-	// an error: it is available.
+	// Status describes one resource. A resource that was never leased is not an
+	// error: it is available.
 	Status(ctx context.Context, resource string) (Status, error)
 
-	// Close ends background work and lets go of what the store opened itself,
-	// never of a client that was handed to it. Waiters get ErrUnavailable.
+	// Close ends background work and closes what the store opened itself, never
+	// a client that was passed to it. Waiters get ErrUnavailable.
 	Close() error
 }
 
-// AcquireRequest asks for a lease.
+// AcquireRequest requests a lease.
 type AcquireRequest struct {
 	Resource string
 	Holder   string
@@ -89,14 +90,14 @@ type AcquireRequest struct {
 
 	// Caller is whose live leases are counted for max_leases_per_caller. A
 	// server fills in the name of the token; it is not sent over the wire.
-	// Empty: nobody's.
+	// Empty: not counted.
 	Caller string
 }
 
 // NoTimeout makes Wait wait until its context ends.
 const NoTimeout time.Duration = -1
 
-// RenewRequest asks to restart the ttl of an active lease.
+// RenewRequest restarts the ttl of an active lease.
 type RenewRequest struct {
 	ID ID
 
@@ -115,7 +116,7 @@ type RenewRequest struct {
 	Token  uint64
 }
 
-// ReleaseRequest asks to end a lease.
+// ReleaseRequest ends a lease.
 type ReleaseRequest struct {
 	ID       ID
 	Resource string // as in RenewRequest
@@ -134,19 +135,19 @@ type Status struct {
 	Resource string
 
 	// Lease is the current lease, or the last one while it is remembered, or
-	// nil. Its State is judged at the moment of the answer.
+	// nil. Its State is that at the moment of the answer.
 	Lease *Lease
 
-	// Waiters stand in the order in which they would be served. Places that
-	// are kept for an absent client are not among them.
+	// Waiters are in the order in which they would be served, without places
+	// that are kept for an absent client.
 	Waiters []Place
 }
 
-// Locked reports whether nobody can acquire the resource right now.
+// Locked reports whether the resource cannot be acquired right now.
 func (s Status) Locked() bool { return s.Lease != nil && s.Lease.State.Locked() }
 
-// Check answers whether somebody who holds this token may still act on the
-// resource: it is the question of the guard that cannot keep state itself.
+// Check reports whether the holder of this token may still act on the resource:
+// for a guard that cannot keep the highest token itself.
 func (s Status) Check(token uint64) bool { return s.Locked() && s.Lease.Token == token }
 
 // Place is one waiter's place in a resource's queue.
@@ -164,7 +165,7 @@ type Waiter interface {
 	// break or expiry itself. It ends with ErrTimeout (Waited set) after
 	// r.Timeout. When its context ends it is gone at once; a waiter that
 	// proposed an ID keeps its place for KeptPlace after either, is skipped
-	// while absent, and takes the place up again by asking with the same ID.
+	// while absent, and resumes it by waiting again with the same ID.
 	// The earlier request, if it still waits, then gets ReasonSuperseded.
 	Wait(ctx context.Context, r AcquireRequest) (Grant, error)
 }
@@ -182,7 +183,7 @@ type Breaker interface {
 	Break(ctx context.Context, r BreakRequest) (Lease, error)
 }
 
-// BreakRequest asks to break whatever lease is on a resource.
+// BreakRequest breaks the lease on a resource.
 type BreakRequest struct {
 	Resource string
 
@@ -201,7 +202,7 @@ type Changer interface {
 	Change(ctx context.Context, r ChangeRequest) (Lease, error)
 }
 
-// ChangeRequest asks to swap a lease's id for a proposed one.
+// ChangeRequest swaps a lease's id for a proposed one.
 type ChangeRequest struct {
 	ID       ID
 	Resource string // as in RenewRequest
@@ -210,16 +211,16 @@ type ChangeRequest struct {
 	Token    uint64 // as in RenewRequest
 }
 
-// Transferer is a store that can hand a lease to another holder.
+// Transferer is a store that can transfer a lease to another holder.
 type Transferer interface {
-	// Transfer hands an active lease over without a gap: new holder, new id,
-	// new token; end, renewals and limits carry on; waiters keep waiting. The
-	// answer carries the new id only if none was proposed: then both sides know
-	// it. The old id ends as Released.
+	// Transfer moves an active lease to a new holder without freeing it: new
+	// holder, id and token; end, renewals and limits stay; waiters keep waiting.
+	// The answer carries the new id only if none was proposed: then both sides
+	// know it. The old id ends as Released.
 	Transfer(ctx context.Context, r TransferRequest) (Lease, error)
 }
 
-// TransferRequest asks to hand a lease to another holder.
+// TransferRequest transfers a lease to another holder.
 type TransferRequest struct {
 	ID       ID
 	Resource string            // as in RenewRequest
@@ -277,10 +278,10 @@ type Historian interface {
 	History(ctx context.Context, r HistoryRequest) (HistoryPage, error)
 }
 
-// Cleaner is a store that can be told to tidy now.
+// Cleaner is a store that can clean up on request.
 type Cleaner interface {
-	// Cleanup does what the background sweep does: writes due expiries down and
-	// purges what is past its retention. Nothing else ever depends on it.
+	// Cleanup does what the background sweep does: records due expiries and
+	// purges what is past its retention. Nothing else depends on it.
 	Cleanup(ctx context.Context) (Cleaned, error)
 }
 
@@ -306,3 +307,59 @@ type Backuper interface {
 	// Backup writes a consistent copy to path, which must not exist.
 	Backup(ctx context.Context, path string) error
 }
+
+// Watcher is a store that reports records as they are committed.
+type Watcher interface {
+	// Watch calls each for every record that matches, in commit order and only
+	// once it is durable, until its context ends or each returns an error, which
+	// Watch returns. A slow watcher blocks nothing: one that falls too far behind
+	// gets Reset instead of what it missed, or ends with ErrUnavailable.
+	Watch(ctx context.Context, r WatchRequest, each func(Notice) error) error
+}
+
+// BatchWatcher is a Watcher for servers with many watchers: it reports several
+// notices at a time, and all watchers share them.
+type BatchWatcher interface {
+	// WatchBatches is Watch, but calls each with one or more notices. The slice
+	// is valid until each returns; the notices must not be changed.
+	WatchBatches(ctx context.Context, r WatchRequest, each func([]*SharedNotice) error) error
+}
+
+// SharedNotice is a notice that many watchers get.
+type SharedNotice struct {
+	Notice
+	once    sync.Once
+	encoded []byte
+}
+
+// Encode returns the notice as encode writes it. Encode is called once for all
+// watchers, so they must pass the same function.
+func (n *SharedNotice) Encode(encode func(Notice) []byte) []byte {
+	n.once.Do(func() { n.encoded = encode(n.Notice) })
+	return n.encoded
+}
+
+// WatchRequest says what to watch.
+type WatchRequest struct {
+	Prefix string // of the resource's name
+	Holder string // exactly this one
+
+	// After resumes a watch: records with a larger Seq come first, as far as the
+	// store still has them in memory. Zero: only what happens from now on.
+	After uint64
+}
+
+// Notice is what a watcher gets.
+type Notice struct {
+	Record
+
+	// Reset says that records are missing up to this Seq, so a watcher that
+	// keeps a copy must load it again. It is the first notice of a watch whose
+	// After is too old, and comes later if the watcher falls too far behind. The
+	// rest of the Record is empty.
+	Reset bool
+}
+
+// KindRefused notifies watchers of a refused request. It has no Seq and is never
+// part of the history.
+const KindRefused Kind = "refused"

@@ -9,8 +9,8 @@ import "sync"
 // that process's own memory. Where data outlives the process the highest token
 // must too: use SQL, or keep it beside the data in your own way.
 //
-// A Checker remembers each resource for ever, in about 100 bytes beyond its
-// name. Forget drops one that is retired.
+// A Checker remembers each resource until Forget, in about 100 bytes beyond its
+// name.
 type Checker struct {
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -25,8 +25,7 @@ type entry struct {
 }
 
 // Check refuses a token lower than the highest seen (ErrStale) and otherwise
-// remembers it. The same token passes again and again: one holder writes more
-// than once.
+// remembers it. The same token passes again: one holder writes more than once.
 //
 // By the time the caller acts on the answer it may be out of date. Use Do
 // unless a lock of your own covers both the Check and the write.

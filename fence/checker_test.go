@@ -79,7 +79,7 @@ func TestDoRunsOnlyWhatPasses(t *testing.T) {
 	}
 }
 
-func TestDoLetsGoAfterAPanic(t *testing.T) {
+func TestDoUnlocksAfterAPanic(t *testing.T) {
 	var c Checker
 	func() {
 		defer func() { _ = recover() }()
@@ -92,10 +92,10 @@ func TestDoLetsGoAfterAPanic(t *testing.T) {
 
 func TestDoKeepsOthersOut(t *testing.T) {
 	var c Checker
-	inside, leave := make(chan struct{}), make(chan struct{})
+	inside, finish := make(chan struct{}), make(chan struct{})
 	done := make(chan error)
 	go func() {
-		done <- c.Do("a", 1, func() error { close(inside); <-leave; return nil })
+		done <- c.Do("a", 1, func() error { close(inside); <-finish; return nil })
 	}()
 	<-inside
 	if err := c.Check("b", 1); err != nil { // would hang if the lock were shared
@@ -106,7 +106,7 @@ func TestDoKeepsOthersOut(t *testing.T) {
 		done <- c.Do("a", 2, func() error { order <- "newer"; return nil })
 	}()
 	order <- "older"
-	close(leave)
+	close(finish)
 	for range 2 {
 		if err := <-done; err != nil {
 			t.Errorf("Do = %v, want nil", err)

@@ -110,7 +110,7 @@ const (
 	workers    = 5
 	increments = 8
 	ttl        = 10 * time.Second
-	thinking   = time.Second
+	workTime   = time.Second
 )
 
 // worker adds one to the counter, again and again, each time under a lease of
@@ -126,9 +126,9 @@ func worker(ctx context.Context, store queueing, c counter, holder string) (ackn
 		if err != nil {
 			return acknowledged, err
 		}
-		pause := thinking
+		pause := workTime
 		if try%3 == 0 {
-			pause = ttl + thinking/2
+			pause = ttl + workTime/2
 		}
 		switch err := addOne(c, grant.Token, pause); {
 		case err == nil:
@@ -153,9 +153,9 @@ func addOne(c counter, token uint64, pause time.Duration) error {
 	return c.write(token, value+1)
 }
 
-// hammer runs the workers on a counter and returns how many updates were
+// runWorkers runs the workers on a counter and returns how many updates were
 // acknowledged and how many are missing in the end.
-func hammer(t *testing.T, c counter) (acknowledged, lost int) {
+func runWorkers(t *testing.T, c counter) (acknowledged, lost int) {
 	store := memory.New()
 	defer store.Close()
 	var wg sync.WaitGroup
@@ -195,7 +195,7 @@ func TestGuardedCounter(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				acknowledged, lost := hammer(t, tt.make(t))
+				acknowledged, lost := runWorkers(t, tt.make(t))
 				if acknowledged != workers*increments {
 					t.Errorf("%d updates were acknowledged, want %d", acknowledged, workers*increments)
 				}

@@ -1,17 +1,16 @@
 // Package fence refuses work by holders that are no longer the newest.
 //
-// A lease alone is advice. Its holder may be paused — by garbage collection, a
-// sleeping laptop, a slow network — between the moment it checked that it still
-// holds the lease and the moment its write arrives, and by then somebody else
-// may hold the lease and have written. The fencing token closes that gap: every
-// grant of a resource carries a larger one, the holder sends it along with each
-// write, and whoever guards the data refuses a token lower than the highest it
-// has seen.
+// A lease alone is advice. Its holder may be paused, by garbage collection, a
+// suspended machine or a slow network, after it checked that it still holds the
+// lease and before its write arrives; by then another holder may have written.
+// The fencing token prevents that: every grant of a resource carries a larger
+// one, the holder sends it with each write, and the guard of the data refuses a
+// token lower than the highest it has seen.
 //
 // So the check belongs where the data is, not where the holder is, and it must
 // be one step with the write. Checker.Do holds a lock around both; SQL does the
 // check inside the transaction that writes. A Check followed by a write that is
-// not covered by the same lock or transaction leaves the gap open.
+// not covered by the same lock or transaction proves nothing.
 //
 // Where a write depends on what was read before, the read must show the token
 // too. Otherwise a new holder reads, the paused one writes with its old token,
@@ -23,19 +22,19 @@ import (
 	"fmt"
 )
 
-// ErrStale means that a newer holder has been seen: the write must not happen,
-// and the caller should stop, for it has lost its lease. The error is a
+// ErrStale means that a newer holder has been seen: the write must not happen
+// and the caller, who has lost its lease, should stop. The error is a
 // *StaleError.
 var ErrStale = errors.New("stale fencing token")
 
-// ErrToken means that a number is no token: zero, which a holder sends that
-// forgot to, or one so large that it would lock everybody else out for ever.
+// ErrToken means that a number is no token: zero, the value of an unset
+// variable, or one above MaxToken, which would lock out every later holder.
 var ErrToken = errors.New("not a fencing token")
 
 // MaxToken is the largest token: stores keep theirs below 2^53.
 const MaxToken = 1<<53 - 1
 
-// StaleError tells which token was refused and which one is the highest seen.
+// StaleError names the refused token and the highest seen.
 type StaleError struct {
 	Resource string
 	Token    uint64 // the one refused

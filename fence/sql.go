@@ -39,8 +39,8 @@ var (
 // then commit; after any error roll back. The row is locked until then, so a
 // newer holder waits for the commit and an older one comes too late.
 //
-// It takes a transaction and not a database, because a check that commits by
-// itself says nothing about the write that follows.
+// It needs a transaction, not a database: a check that commits by itself says
+// nothing about the write that follows.
 func (s *SQL) Check(ctx context.Context, tx *sql.Tx, resource string, token uint64) error {
 	if err := checkToken(token); err != nil {
 		return err

@@ -15,37 +15,32 @@ func Acquire(now Instant, r leasehold.AcquireRequest, fresh Fresh, conflicts []R
 			own = c
 		}
 	}
-	o := begin(now, own, r.ID)
+	o := newOutcome(now, own, r.ID)
 	for _, c := range conflicts {
 		if c.Resource != r.Resource {
-			o = o.settle(now, c)
+			o = o.expire(now, c)
 		}
 	}
 	if o.SameID && o.Row.State == leasehold.StateActive && o.Row.Holder == r.Holder {
-		return o.reacquire(now, r)
+		o.Idempotent = true // a repeated acquire of the lease already held is a renewal
+		return extend(now, o, r.TTL)
 	}
-	if reason := spent(now, r.ID, known, o.Row, p); reason != "" {
-		return o.no(reason)
+	if reason := unusable(now, r.ID, known, o.Row, p); reason != "" {
+		return o.refuse(reason)
 	}
 	for _, c := range conflicts {
 		switch c.At(now).State {
 		case leasehold.StateActive:
-			return o.no(leasehold.ReasonHeld)
+			return o.refuse(leasehold.ReasonHeld)
 		case leasehold.StateBreaking:
-			return o.no(leasehold.ReasonBreaking)
+			return o.refuse(leasehold.ReasonBreaking)
 		}
 	}
-	return o.grant(now, r, fresh, p)
+	return grant(now, o, r, fresh, p)
 }
 
-// reacquire answers a repeated acquire of the lease already held: a renewal.
-func (o Outcome) reacquire(now Instant, r leasehold.AcquireRequest) Outcome {
-	o.Idempotent = true
-	return o.extend(now, r.TTL)
-}
-
-// spent says whether a proposed id cannot start a new lease.
-func spent(now Instant, id leasehold.ID, known *Row, own Row, p Policy) leasehold.Reason {
+// unusable says why a proposed id cannot start a new lease; empty if it can.
+func unusable(now Instant, id leasehold.ID, known *Row, own Row, p Policy) leasehold.Reason {
 	if known == nil || p.ReuseID || id.IsZero() {
 		return ""
 	}
@@ -54,14 +49,14 @@ func spent(now Instant, id leasehold.ID, known *Row, own Row, p Policy) leasehol
 	case k.ID != id: // it is the former id of a changed or transferred lease
 		return leasehold.ReasonReleased
 	case !k.State.Locked():
-		return ended(k.State)
+		return endReason(k.State)
 	case k.Resource != own.Resource:
 		return leasehold.ReasonIDInUse
 	}
 	return "" // live here: the conflict answers
 }
 
-func (o Outcome) grant(now Instant, r leasehold.AcquireRequest, fresh Fresh, p Policy) Outcome {
+func grant(now Instant, o Outcome, r leasehold.AcquireRequest, fresh Fresh, p Policy) Outcome {
 	if fresh.Full != "" {
 		return o.tooMany(fresh)
 	}
@@ -84,5 +79,5 @@ func (o Outcome) grant(now Instant, r leasehold.AcquireRequest, fresh Fresh, p P
 		next.ID = fresh.ID
 	}
 	o.Granted = true
-	return o.to(next, leasehold.KindAcquired, "")
+	return o.step(next, leasehold.KindAcquired, "")
 }

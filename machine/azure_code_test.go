@@ -13,7 +13,7 @@ var periods = map[string]*time.Duration{
 	"0": period(0), "n": period(askedTTL), "no period": nil,
 }
 
-// azureCode is a door in small: the code that Azure answers, from the verb and
+// azureCode is the mapping of an Azure API in small: the code that Azure answers, from the verb and
 // the outcome alone. It stands here to show that the outcome says enough.
 func azureCode(operation string, o machine.Outcome) string {
 	switch verb := strings.TrimSuffix(strings.Fields(operation)[0], ","); verb {
@@ -70,11 +70,11 @@ func only(o machine.Outcome, code string, reasons ...leasehold.Reason) string {
 // TestAzureSameID shows that SameID is about the id on record, whatever the
 // answer is.
 func TestAzureSameID(t *testing.T) {
-	p := readPage(t, azurePage)
-	p.each(t, azureForms, func(t *testing.T, operation string, f form, _ string) {
+	p := readTable(t, azureTable)
+	p.each(t, azureVariants, func(t *testing.T, operation string, f variant, _ string) {
 		shows := map[string]bool{"acquire A": true, "renew A": true, "release A": true, "change A→B": true}
-		want := shows[operation] && f.row.ID == cast["A"]
-		if got := azureDo(t, operation, f.row).SameID; got != want {
+		want := shows[operation] && f.row.ID == ids["A"]
+		if got := azureOperation(t, operation, f.row).SameID; got != want {
 			t.Errorf("SameID = %t, want %t", got, want)
 		}
 	})

@@ -45,11 +45,11 @@ func TestAzureLeaseTime(t *testing.T) {
 // TestAzureReviveIsANewGrant: between the end and the renewal others may have
 // looked at the blob, so the old token is worth nothing any more.
 func TestAzureReviveIsANewGrant(t *testing.T) {
-	for _, f := range forms(t, "expired") {
+	for _, f := range variants(t, "expired") {
 		for _, tt := range []struct {
 			sent, want time.Duration
 		}{{0, longTTL}, {askedTTL, askedTTL}, {leasehold.Infinite, leasehold.Infinite}} {
-			o := machine.Renew(now, leasehold.RenewRequest{ID: cast["A"], TTL: tt.sent}, fresh, f.row, machine.Azure)
+			o := machine.Renew(now, leasehold.RenewRequest{ID: ids["A"], TTL: tt.sent}, fresh, f.row, machine.Azure)
 			want := f.row
 			want.State, want.Token, want.TTL = leasehold.StateActive, newToken, tt.want
 			want.Acquired, want.Renewed, want.Renewals = now.Wall, now.Wall, 0
@@ -64,7 +64,7 @@ func TestAzureReviveIsANewGrant(t *testing.T) {
 
 func verifyRevival(t *testing.T, before machine.Row, o machine.Outcome) {
 	t.Helper()
-	verifySettled(t, before, o)
+	verifySteps(t, before, o)
 	last := o.Steps[len(o.Steps)-1]
 	if !o.Granted || last.Kind != leasehold.KindAcquired || last.Before != leasehold.StateExpired {
 		t.Errorf("granted %t, record %q from %s; want a grant, acquired, from expired", o.Granted, last.Kind, last.Before)
@@ -81,12 +81,12 @@ func endAfter(ttl time.Duration) machine.Time {
 	return now.Clock + machine.Time(ttl)
 }
 
-// TestAzureReviveAfterAWrite walks the page's footnote: a write without an id
+// TestAzureReviveAfterAWrite follows the footnote of Azure's page: a write without an id
 // makes the expired lease unrenewable; without one, as on a container, which is
 // not guarded against the writing of its blobs, it can always be renewed.
 func TestAzureReviveAfterAWrite(t *testing.T) {
-	renew := leasehold.RenewRequest{ID: cast["A"]}
-	for _, f := range forms(t, "expired") {
+	renew := leasehold.RenewRequest{ID: ids["A"]}
+	for _, f := range variants(t, "expired") {
 		if o := machine.Renew(now, renew, fresh, f.row, machine.Azure); o.Reason != "" {
 			t.Errorf("%s: Renew without a write = %s, want a new grant", f.name, o.Reason)
 		}
@@ -94,7 +94,7 @@ func TestAzureReviveAfterAWrite(t *testing.T) {
 		o := machine.Renew(now, renew, fresh, written.Row, machine.Azure)
 		verifyAzureRefusal(t, "renew A", written.Row, o, "LeaseIdMismatchWithLeaseOperation")
 
-		taken := azureAcquire(f.row, cast["B"])
+		taken := azureAcquire(f.row, ids["B"])
 		o = machine.Renew(now, renew, fresh, taken.Row, machine.Azure)
 		verifyAzureRefusal(t, "renew A", taken.Row, o, "LeaseIdMismatchWithLeaseOperation")
 	}
@@ -103,18 +103,18 @@ func TestAzureReviveAfterAWrite(t *testing.T) {
 // TestAzureChangeBack: unlike in Standard, an id may return.
 func TestAzureChangeBack(t *testing.T) {
 	row := rowIn(leasehold.StateActive, left)
-	there := azureDo(t, "change A→B", row)
-	back := machine.Change(now, leasehold.ChangeRequest{ID: cast["B"], Proposed: cast["A"]}, there.Row, &there.Row, machine.Azure)
-	verifyCell(t, form{row: there.Row}, back, "active(A) same kept changed")
+	there := azureOperation(t, "change A→B", row)
+	back := machine.Change(now, leasehold.ChangeRequest{ID: ids["B"], Proposed: ids["A"]}, there.Row, &there.Row, machine.Azure)
+	verifyCell(t, variant{row: there.Row}, back, "active(A) same kept changed")
 }
 
 // TestEndedLeaseKeepsItsEnd: what Azure may still do to an ended lease does not
 // move the moment at which it ended.
 func TestEndedLeaseKeepsItsEnd(t *testing.T) {
 	for _, state := range []string{"expired", "broken"} {
-		for _, f := range forms(t, state) {
+		for _, f := range variants(t, state) {
 			for _, operation := range []string{"release A", "break 0", "break n", "break, no period"} {
-				if o := azureDo(t, operation, f.row); o.Row.Ends != f.row.Ends {
+				if o := azureOperation(t, operation, f.row); o.Row.Ends != f.row.Ends {
 					t.Errorf("%s on %s (%s) moved its end by %v, want it kept", operation, state, f.name, time.Duration(o.Row.Ends-f.row.Ends))
 				}
 			}
@@ -126,7 +126,7 @@ func TestEndedLeaseKeepsItsEnd(t *testing.T) {
 // lease must not be found by its id alone.
 func TestAzureRowsAreScoped(t *testing.T) {
 	empty := machine.Row{Resource: resource}
-	if o := azureAcquire(empty, cast["A"]); !o.Row.Scoped {
+	if o := azureAcquire(empty, ids["A"]); !o.Row.Scoped {
 		t.Error("Acquire under Azure made a row that is not scoped")
 	}
 	r := leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: askedTTL, MaxRenewals: unlimited()}

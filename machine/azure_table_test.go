@@ -8,7 +8,7 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// azurePage is the table of lease operations of the Azure Blob service, cell
+// azureTable is the table of lease operations of the Azure Blob service, cell
 // by cell. A is the id on record, B and C are others, X is made by the server.
 // Acquire asks for 30 s; "break n" is for 30 s. "Available" is a blob that was
 // never leased, and one whose lease was released.
@@ -18,7 +18,7 @@ import (
 // available (see the guard's table). A container is not guarded against
 // writes of its blobs, so its lease can always be revived: the difference lies
 // in who calls Guard, not in the machine.
-const azurePage = `
+const azureTable = `
 operation        | available                                | leased(A)                                                                      | breaking(A)                              | broken(A)                           | expired(A)
 acquire, no id   | active(X) new 30s acquired               | 409 LeaseAlreadyPresent                                                        | 409 LeaseAlreadyPresent                  | active(X) new 30s acquired          | active(X) new 30s acquired
 acquire A        | active(A) new 30s acquired               | active(A) same 30s renewed again                                               | 409 LeaseIsBreakingAndCannotBeAcquired   | active(A) new 30s acquired          | active(A) new 30s acquired
@@ -36,12 +36,12 @@ break, no period | 409 LeaseNotPresentWithLeaseOperation    | breaking(A) same k
 `
 
 func TestAzureTable(t *testing.T) {
-	p := readPage(t, azurePage)
+	p := readTable(t, azureTable)
 	if got, want := p.count(), 13*5; got != want {
-		t.Fatalf("the page has %d cells, want %d", got, want)
+		t.Fatalf("the table has %d cells, want %d", got, want)
 	}
-	p.each(t, azureForms, func(t *testing.T, operation string, f form, cell string) {
-		o := azureDo(t, operation, f.row)
+	p.each(t, azureVariants, func(t *testing.T, operation string, f variant, cell string) {
+		o := azureOperation(t, operation, f.row)
 		if code, refused := strings.CutPrefix(cell, "409 "); refused {
 			verifyAzureRefusal(t, operation, f.row, o, code)
 			return
@@ -50,11 +50,11 @@ func TestAzureTable(t *testing.T) {
 	})
 }
 
-// azureForms knows that a released blob is an available one.
-func azureForms(t *testing.T, state string) []form {
-	all := forms(t, state)
+// azureVariants knows that a released blob is an available one.
+func azureVariants(t *testing.T, state string) []variant {
+	all := variants(t, state)
 	if state == "available" {
-		all = append(all, form{"released", rowIn(leasehold.StateReleased, -agoEnded)})
+		all = append(all, variant{"released", rowIn(leasehold.StateReleased, -agoEnded)})
 	}
 	for i := range all {
 		all[i].row.Scoped = true
@@ -62,26 +62,26 @@ func azureForms(t *testing.T, state string) []form {
 	return all
 }
 
-func azureDo(t *testing.T, operation string, row machine.Row) machine.Outcome {
+func azureOperation(t *testing.T, operation string, row machine.Row) machine.Outcome {
 	t.Helper()
-	return azureDoBy(t, operation, row, machine.Azure)
+	return azureOperationBy(t, operation, row, machine.Azure)
 }
 
-func azureDoBy(t *testing.T, operation string, row machine.Row, p machine.Policy) machine.Outcome {
+func azureOperationBy(t *testing.T, operation string, row machine.Row, p machine.Policy) machine.Outcome {
 	t.Helper()
 	verb, rest, _ := strings.Cut(operation, " ")
 	switch verb {
 	case "acquire,":
 		return acquireBy(row, leasehold.ID{}, p)
 	case "acquire":
-		return acquireBy(row, cast[rest], p)
+		return acquireBy(row, ids[rest], p)
 	case "renew":
-		return machine.Renew(now, leasehold.RenewRequest{ID: cast[rest]}, fresh, row, p)
+		return machine.Renew(now, leasehold.RenewRequest{ID: ids[rest]}, fresh, row, p)
 	case "release":
-		return machine.Release(now, leasehold.ReleaseRequest{ID: cast[rest]}, row, p)
+		return machine.Release(now, leasehold.ReleaseRequest{ID: ids[rest]}, row, p)
 	case "change":
 		from, to, _ := strings.Cut(rest, "→")
-		return machine.Change(now, leasehold.ChangeRequest{ID: cast[from], Proposed: cast[to]}, row, knownBy(row, to), p)
+		return machine.Change(now, leasehold.ChangeRequest{ID: ids[from], Proposed: ids[to]}, row, knownBy(row, to), p)
 	case "break", "break,":
 		return machine.Break(now, leasehold.BreakRequest{Resource: resource, Period: periods[rest]}, row, p)
 	}
@@ -94,13 +94,13 @@ func azureAcquire(row machine.Row, id leasehold.ID) machine.Outcome {
 }
 
 // acquireBy says by which row the id is known although Azure's ids are scoped,
-// so that the page would show it if the machine cared.
+// so that the table would show it if the machine cared.
 func acquireBy(row machine.Row, id leasehold.ID, p machine.Policy) machine.Outcome {
 	r := leasehold.AcquireRequest{Resource: resource, Holder: holder, ID: id, TTL: askedTTL, MaxRenewals: unlimited()}
 	return machine.Acquire(now, r, fresh, []machine.Row{row}, knownBy(row, nameOf(id)), p)
 }
 
-// verifyAzureRefusal checks that the outcome tells a door enough to find the
+// verifyAzureRefusal checks that the outcome says enough for an API to find the
 // one code that Azure answers.
 func verifyAzureRefusal(t *testing.T, operation string, row machine.Row, o machine.Outcome, want string) {
 	t.Helper()

@@ -9,20 +9,20 @@ import (
 // Break ends a live lease without its id: at once, or when the period ends. It
 // never lengthens anything.
 func Break(now Instant, r leasehold.BreakRequest, row Row, p Policy) Outcome {
-	o := begin(now, row, leasehold.ID{})
+	o := newOutcome(now, row, leasehold.ID{})
 	switch o.Row.State {
 	case leasehold.StateActive, leasehold.StateBreaking:
-		return o.breakBy(now, breakEnd(now, r.Period, o.Row, p), r.Why)
+		return breakAt(now, o, breakEnd(now, r.Period, o.Row, p), r.Why)
 	case leasehold.StateExpired:
 		if p.BreakEnded {
-			return o.end(now, leasehold.StateBroken, leasehold.KindBroken, r.Why)
+			return endLease(now, o, leasehold.StateBroken, leasehold.KindBroken, r.Why)
 		}
 	case leasehold.StateBroken:
 		if p.BreakEnded {
 			return o
 		}
 	}
-	return o.no(ended(o.Row.State))
+	return o.refuse(endReason(o.Row.State))
 }
 
 // breakEnd is when a broken lease ends.
@@ -36,9 +36,10 @@ func breakEnd(now Instant, period *time.Duration, row Row, p Policy) Time {
 	return now.Clock
 }
 
-func (o Outcome) breakBy(now Instant, end Time, why string) Outcome {
+// breakAt lets the lease end at that time, or now if that is past.
+func breakAt(now Instant, o Outcome, end Time, why string) Outcome {
 	if end <= now.Clock {
-		return o.end(now, leasehold.StateBroken, leasehold.KindBroken, why)
+		return endLease(now, o, leasehold.StateBroken, leasehold.KindBroken, why)
 	}
 	if o.Row.State == leasehold.StateBreaking && end == o.Row.Ends {
 		return o // as it was
@@ -46,5 +47,5 @@ func (o Outcome) breakBy(now Instant, end Time, why string) Outcome {
 	next := o.Row
 	next.State = leasehold.StateBreaking
 	next.Ends = end
-	return o.to(next, leasehold.KindBreaking, why)
+	return o.step(next, leasehold.KindBreaking, why)
 }

@@ -36,58 +36,58 @@ func (c call) needsID() bool {
 }
 
 // anyCall draws an operation of the given kind.
-func (w *world) anyCall(t *rapid.T, verb string) call {
-	c := call{verb: verb, resource: rapid.SampledFrom(w.resources()).Draw(t, "resource")}
-	row := w.rows[c.resource]
+func (s *smallStore) anyCall(t *rapid.T, verb string) call {
+	c := call{verb: verb, resource: rapid.SampledFrom(s.resources()).Draw(t, "resource")}
+	row := s.rows[c.resource]
 	switch verb {
 	case "acquire":
-		w.drawAcquire(t, &c, row)
+		s.drawAcquire(t, &c, row)
 	case "renew":
-		c.proof, c.ttl = w.anyProof(t, row), anyTTL(t, 0, 0)
+		c.proof, c.ttl = s.anyProof(t, row), anyTTL(t, 0, 0)
 	case "release", "guard":
-		c.proof = w.anyProof(t, row)
+		c.proof = s.anyProof(t, row)
 		c.write = machine.Access(rapid.Bool().Draw(t, "write"))
 	case "repeat":
-		c = w.almostLast(t, c)
+		c = s.repeatLast(t, c)
 	case "change":
-		c.proof, c.proposed = w.anyProof(t, row), w.anyID(t, row, "proposed")
+		c.proof, c.proposed = s.anyProof(t, row), s.anyID(t, row, "proposed")
 	case "transfer":
-		c.proof, c.proposed = w.anyProof(t, row), w.anyID(t, row, "proposed")
+		c.proof, c.proposed = s.anyProof(t, row), s.anyID(t, row, "proposed")
 		c.to, c.metadata = rapid.SampledFrom(holders).Draw(t, "to"), anyMetadata(t)
 	case "break":
 		c.period = rapid.SampledFrom([]*time.Duration{nil, period(0), period(time.Second), period(time.Minute)}).Draw(t, "period")
 	}
 	if c.verb == "change" || c.verb == "transfer" {
-		w.last = c
+		s.last = c
 	}
-	c.run = w.runner(c)
+	c.run = s.runner(c)
 	return c
 }
 
-// almostLast is the last change or transfer over again, as after a lost answer,
+// repeatLast is the last change or transfer over again, as after a lost answer,
 // or with one thing about it changed, as no honest caller would send it.
-func (w *world) almostLast(t *rapid.T, none call) call {
-	c, row := w.last, w.rows[w.last.resource]
+func (s *smallStore) repeatLast(t *rapid.T, none call) call {
+	c, row := s.last, s.rows[s.last.resource]
 	if c.verb == "" {
-		none.verb = "settle"
+		none.verb = "expire"
 		return none
 	}
 	switch rapid.SampledFrom([]string{"nothing", "nothing", "proposed", "id", "to", "proof"}).Draw(t, "altered") {
 	case "proposed":
-		c.proposed = w.anyID(t, row, "proposed")
+		c.proposed = s.anyID(t, row, "proposed")
 	case "id":
-		c.id = w.anyID(t, row, "id")
+		c.id = s.anyID(t, row, "id")
 	case "to":
 		c.to = rapid.SampledFrom(holders).Draw(t, "to")
 	case "proof":
-		p := w.anyProof(t, row)
+		p := s.anyProof(t, row)
 		c.holder, c.token = p.holder, p.token
 	}
 	return c
 }
 
-func (w *world) drawAcquire(t *rapid.T, c *call, row machine.Row) {
-	c.proposed, c.ttl = w.anyID(t, row, "proposed"), anyTTL(t)
+func (s *smallStore) drawAcquire(t *rapid.T, c *call, row machine.Row) {
+	c.proposed, c.ttl = s.anyID(t, row, "proposed"), anyTTL(t)
 	c.most = rapid.SampledFrom([]int{leasehold.Unlimited, 0, 1, 3}).Draw(t, "max renewals")
 	c.to = rapid.SampledFrom(append([]string{row.Holder, row.Holder}, holders...)).Draw(t, "holder")
 	if c.to == "" {
@@ -96,8 +96,8 @@ func (w *world) drawAcquire(t *rapid.T, c *call, row machine.Row) {
 	c.metadata = anyMetadata(t)
 }
 
-func (w *world) runner(c call) func(machine.Row, *machine.Row) machine.Outcome {
-	now, fresh, p := w.now, w.fresh(), w.policy[c.resource]
+func (s *smallStore) runner(c call) func(machine.Row, *machine.Row) machine.Outcome {
+	now, fresh, p := s.now, s.fresh(), s.policy[c.resource]
 	return func(row machine.Row, known *machine.Row) machine.Outcome {
 		switch c.verb {
 		case "acquire":
@@ -116,8 +116,8 @@ func (w *world) runner(c call) func(machine.Row, *machine.Row) machine.Outcome {
 			return machine.ForceRelease(now, row, "operator")
 		case "guard":
 			return machine.Guard(now, c.id, c.write, row)
-		case "settle":
-			return machine.Settle(now, row)
+		case "expire":
+			return machine.Expire(now, row)
 		}
 		panic("no such verb: " + c.verb)
 	}
@@ -136,4 +136,4 @@ func (c call) transfer() leasehold.TransferRequest {
 }
 
 // verbs are all operations of the machine, and the repetition of one.
-var verbs = []string{"acquire", "renew", "release", "change", "transfer", "repeat", "break", "force", "guard", "settle"}
+var verbs = []string{"acquire", "renew", "release", "change", "transfer", "repeat", "break", "force", "guard", "expire"}

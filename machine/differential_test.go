@@ -13,15 +13,15 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// TestNaiveModelAgrees runs the machine and the naive model side by side: every
+// TestReplayModelAgrees runs the machine and the model side by side: every
 // answer must be the same, and after it every resource must stand the same.
-func TestNaiveModelAgrees(t *testing.T) {
+func TestReplayModelAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(map[string]machine.Policy{"r1": machine.Standard, "r2": machine.Standard, "r3": machine.Standard})
-		m := &naive{}
-		actions := map[string]func(*rapid.T){"wait": w.wait, "": func(t *rapid.T) { compareAll(t, w, m) }}
+		s := newSmallStore(map[string]machine.Policy{"r1": machine.Standard, "r2": machine.Standard, "r3": machine.Standard})
+		m := &replayModel{}
+		actions := map[string]func(*rapid.T){"wait": s.wait, "": func(t *rapid.T) { compareAll(t, s, m) }}
 		for _, verb := range standardVerbs() {
-			actions[verb] = func(t *rapid.T) { compareCall(t, w, m, w.anyCall(t, verb)) }
+			actions[verb] = func(t *rapid.T) { compareCall(t, s, m, s.anyCall(t, verb)) }
 		}
 		t.Repeat(actions)
 	})
@@ -32,37 +32,37 @@ func standardVerbs() []string {
 	return slices.DeleteFunc(slices.Clone(verbs), func(v string) bool { return v == "guard" })
 }
 
-func compareCall(t *rapid.T, w *world, m *naive, c call) {
-	was := w.rows[c.resource].At(w.now)
+func compareCall(t *rapid.T, s *smallStore, m *replayModel, c call) {
+	was := s.rows[c.resource].At(s.now)
 	if c.verb == "change" && c.proposed.IsZero() {
 		return // no request that passes Validate
 	}
-	o := c.run(w.rows[c.resource], w.known(c.proposed))
-	want := m.judge(w.now.Clock, c, w.newID())
-	if got := verdictOf(o); got != want {
-		t.Fatalf("%s on %s, which was %s: the machine says %q, the naive model %q", c.verb, c.resource, was.State, got, want)
+	o := c.run(s.rows[c.resource], s.known(c.proposed))
+	want := m.decide(s.now.Clock, c, s.newID())
+	if got := answerOf(o); got != want {
+		t.Fatalf("%s on %s, which was %s: the machine says %q, the model %q", c.verb, c.resource, was.State, got, want)
 	}
-	w.keep(o)
-	if w.token != m.tokens {
-		t.Fatalf("%s on %s: the machine has used %d tokens, the naive model %d", c.verb, c.resource, w.token, m.tokens)
+	s.apply(o)
+	if s.token != m.tokens {
+		t.Fatalf("%s on %s: the machine has used %d tokens, the model %d", c.verb, c.resource, s.token, m.tokens)
 	}
 }
 
-func verdictOf(o machine.Outcome) verdict {
+func answerOf(o machine.Outcome) answer {
 	switch {
 	case o.Reason != "":
-		return verdict(o.Reason)
+		return answer(o.Reason)
 	case o.Idempotent:
 		return doneBefore
 	}
 	return done
 }
 
-func compareAll(t *rapid.T, w *world, m *naive) {
-	for _, name := range w.resources() {
-		got, want := standingOf(w.rows[name], w.now), m.tell(name).standing(w.now.Clock)
+func compareAll(t *rapid.T, s *smallStore, m *replayModel) {
+	for _, name := range s.resources() {
+		got, want := standingOf(s.rows[name], s.now), m.replay(name).standing(s.now.Clock)
 		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("%s:\n machine %+v\n naive   %+v", name, got, want)
+			t.Fatalf("%s:\n machine %+v\n model   %+v", name, got, want)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func compareAll(t *rapid.T, w *world, m *naive) {
 // standing is everything about a resource that both can be asked for.
 type standing struct {
 	State, Holder    string
-	ID, Former       string // in a form that can be compared and not be used
+	ID, Former       string // in a variant that can be compared and not be used
 	Token            uint64
 	TTL, Remaining   time.Duration
 	Renewals, Limit  int
@@ -87,10 +87,10 @@ func standingOf(row machine.Row, now machine.Instant) standing {
 	}
 }
 
-func (s story) standing(at machine.Time) standing {
+func (s leaseView) standing(at machine.Time) standing {
 	out := standing{
 		State: s.state(at), Holder: s.holder, ID: mark(s.id), Former: mark(s.before), Token: s.token,
-		TTL: s.length, Renewals: s.renewals, Limit: s.limit, Metadata: s.metadata, Handed: s.passedOn,
+		TTL: s.length, Renewals: s.renewals, Limit: s.limit, Metadata: s.metadata, Handed: s.transferred,
 	}
 	switch alive := s.notAlive(at) == ""; {
 	case alive && s.end == machine.Never:

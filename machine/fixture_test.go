@@ -8,18 +8,18 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// The cast of every table: A is the id on record, F the one before it, X the
+// The ids of every table: A is the id on record, F the one before it, X the
 // one that the store would make; B and C are strangers. L, R, E, K and G are
 // known from other resources: live, released, expired, broken, and given up in
 // a change.
-var cast = map[string]leasehold.ID{
+var ids = map[string]leasehold.ID{
 	"none": {}, "A": {0xa}, "B": {0xb}, "C": {0xc}, "F": {0xf}, "X": {0x1},
 	"L": {0x2}, "R": {0x3}, "E": {0x4}, "K": {0x5}, "G": {0x6},
 }
 
-// nameOf prints an id by its name in the cast.
+// nameOf prints an id by its name in ids.
 func nameOf(id leasehold.ID) string {
-	for name, known := range cast {
+	for name, known := range ids {
 		if known == id {
 			return name
 		}
@@ -44,44 +44,44 @@ const (
 
 var (
 	now   = machine.Instant{Clock: machine.Time(1000 * time.Hour), Wall: 1_700_000_000_000}
-	fresh = machine.Fresh{Token: newToken, ID: cast["X"]}
+	fresh = machine.Fresh{Token: newToken, ID: ids["X"]}
 )
 
-// form is one way in which a row can stand in a state.
-type form struct {
+// variant is one way in which a row can stand in a state.
+type variant struct {
 	name string
 	row  machine.Row
 }
 
-// forms returns every way to stand in a state, given by the word in the page's
+// variants returns every way to stand in a state, given by the word in the table's
 // header. An ended lease may have been written down or not: that must make no
 // difference to the answer.
-func forms(t *testing.T, state string) []form {
+func variants(t *testing.T, state string) []variant {
 	t.Helper()
 	switch state {
 	case "available":
-		return []form{{"never leased", machine.Row{Resource: resource}}}
+		return []variant{{"never leased", machine.Row{Resource: resource}}}
 	case "active", "leased(A)":
-		return []form{
+		return []variant{
 			{"fixed", rowIn(leasehold.StateActive, left)},
 			{"infinite", infinite(rowIn(leasehold.StateActive, left))},
 			{"last nanosecond", rowIn(leasehold.StateActive, 1)},
 		}
 	case "breaking", "breaking(A)":
-		return []form{{"fixed", rowIn(leasehold.StateBreaking, breakLeft)}}
+		return []variant{{"fixed", rowIn(leasehold.StateBreaking, breakLeft)}}
 	case "released":
-		return []form{{"written", rowIn(leasehold.StateReleased, -agoEnded)}}
+		return []variant{{"written", rowIn(leasehold.StateReleased, -agoEnded)}}
 	case "expired", "expired(A)":
-		return endedForms(leasehold.StateExpired, leasehold.StateActive)
+		return endedVariants(leasehold.StateExpired, leasehold.StateActive)
 	case "broken", "broken(A)":
-		return endedForms(leasehold.StateBroken, leasehold.StateBreaking)
+		return endedVariants(leasehold.StateBroken, leasehold.StateBreaking)
 	}
-	t.Fatalf("the page has a column %q that no fixture knows", state)
+	t.Fatalf("the table has a column %q that no fixture knows", state)
 	return nil
 }
 
-func endedForms(written, due leasehold.State) []form {
-	return []form{
+func endedVariants(written, due leasehold.State) []variant {
+	return []variant{
 		{"written", rowIn(written, -agoEnded)},
 		{"due", rowIn(due, -agoEnded)},
 		{"due this instant", rowIn(due, 0)},
@@ -93,7 +93,7 @@ func rowIn(state leasehold.State, end time.Duration) machine.Row {
 	row := machine.Row{
 		Resource:    resource,
 		Holder:      holder,
-		ID:          cast["A"],
+		ID:          ids["A"],
 		Token:       oldToken,
 		State:       state,
 		TTL:         longTTL,
@@ -118,7 +118,7 @@ func infinite(r machine.Row) machine.Row {
 // nil. G is what its lease was called before a change.
 func elsewhere(id string) *machine.Row {
 	row := rowIn(leasehold.StateActive, left)
-	row.Resource, row.Holder, row.ID, row.Token = "other job", "cyd", cast[id], 5
+	row.Resource, row.Holder, row.ID, row.Token = "other job", "cyd", ids[id], 5
 	switch id {
 	case "L":
 	case "R":
@@ -128,7 +128,7 @@ func elsewhere(id string) *machine.Row {
 	case "K":
 		row.State, row.Ends = leasehold.StateBreaking, now.Clock
 	case "G":
-		row.ID, row.Former = cast["C"], cast["G"]
+		row.ID, row.Former = ids["C"], ids["G"]
 	default:
 		return nil
 	}
@@ -137,7 +137,7 @@ func elsewhere(id string) *machine.Row {
 
 // knownBy is what a store would look up for a proposed id.
 func knownBy(row machine.Row, id string) *machine.Row {
-	if want := cast[id]; !want.IsZero() && (row.ID == want || row.Former == want) {
+	if want := ids[id]; !want.IsZero() && (row.ID == want || row.Former == want) {
 		return &row
 	}
 	return elsewhere(id)

@@ -15,17 +15,17 @@ const (
 // the lease protects. An unguarded write after the lease has ended makes the
 // resource available: the old lease can no longer be revived.
 func Guard(now Instant, id leasehold.ID, access Access, row Row) Outcome {
-	o := begin(now, row, id)
+	o := newOutcome(now, row, id)
 	locked := o.Row.State.Locked()
 	switch {
 	case !id.IsZero() && !locked:
-		return o.no(leasehold.ReasonNotPresent)
+		return o.refuse(leasehold.ReasonNotPresent)
 	case !id.IsZero() && !o.SameID:
-		return o.no(leasehold.ReasonIDMismatch)
+		return o.refuse(leasehold.ReasonIDMismatch)
 	case id.IsZero() && locked && access == Write:
-		return o.no(leasehold.ReasonMissing)
+		return o.refuse(leasehold.ReasonMissing)
 	case id.IsZero() && access == Write && o.Row.State != leasehold.StateAvailable:
-		return o.to(Row{Resource: row.Resource}, "", "")
+		return o.step(Row{Resource: row.Resource}, "", "")
 	}
 	return o
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// guardPage is the table of guarded writes and reads, cell by cell. The page
+// guardTable is the table of guarded writes and reads, cell by cell. Azure
 // answers 412 with LeaseNotPresentWith…, LeaseIdMismatchWith… or
 // LeaseIdMissing; the machine's reasons are their plain names, and whether it
-// was a blob or a container is the door's to say.
-const guardPage = `
+// was a blob or a container is for the API to say.
+const guardTable = `
 request          | available         | leased(A)         | breaking(A)       | broken(A)         | expired(A)
 write with A     | lease_not_present | ok                | ok                | lease_not_present | lease_not_present
 write with B     | lease_not_present | lease_id_mismatch | lease_id_mismatch | lease_not_present | lease_not_present
@@ -25,13 +25,13 @@ read without id  | ok                | ok                | ok                | o
 `
 
 func TestGuardTable(t *testing.T) {
-	p := readPage(t, guardPage)
+	p := readTable(t, guardTable)
 	if got, want := p.count(), 6*5; got != want {
-		t.Fatalf("the page has %d cells, want %d", got, want)
+		t.Fatalf("the table has %d cells, want %d", got, want)
 	}
-	p.each(t, forms, func(t *testing.T, request string, f form, cell string) {
+	p.each(t, variants, func(t *testing.T, request string, f variant, cell string) {
 		verb, rest, _ := strings.Cut(request, " ")
-		id := cast[strings.TrimPrefix(rest, "with ")] // "without id" is nobody's name
+		id := ids[strings.TrimPrefix(rest, "with ")] // "without id" is nobody's name
 		o := machine.Guard(now, id, machine.Access(verb == "write"), f.row)
 		verifyGuard(t, f.row, o, cell)
 		if want := rest == "with A" && f.row.ID == id; o.SameID != want {
@@ -62,7 +62,7 @@ func verifyForgotten(t *testing.T, before machine.Row, o machine.Outcome) {
 	if diff := cmp.Diff(machine.Row{Resource: before.Resource}, o.Row, idsByName); diff != "" {
 		t.Errorf("the row is not available (-want +got):\n%s", diff)
 	}
-	verifySettled(t, before, o)
+	verifySteps(t, before, o)
 	if got := recordWord(before, o); got != "" {
 		t.Errorf("the write left %q in the history, want a silent step", got)
 	}
@@ -71,8 +71,8 @@ func verifyForgotten(t *testing.T, before machine.Row, o machine.Outcome) {
 // TestGuardReleased: a released lease guards nothing, and a write forgets it.
 func TestGuardReleased(t *testing.T) {
 	row := rowIn(leasehold.StateReleased, -agoEnded)
-	verifyRefusal(t, row, machine.Guard(now, cast["A"], machine.Write, row), leasehold.ReasonNotPresent)
-	verifyRefusal(t, row, machine.Guard(now, cast["B"], machine.Read, row), leasehold.ReasonNotPresent)
+	verifyRefusal(t, row, machine.Guard(now, ids["A"], machine.Write, row), leasehold.ReasonNotPresent)
+	verifyRefusal(t, row, machine.Guard(now, ids["B"], machine.Read, row), leasehold.ReasonNotPresent)
 	verifyRefusal(t, row, machine.Guard(now, leasehold.ID{}, machine.Read, row), "")
 	verifyForgotten(t, row, machine.Guard(now, leasehold.ID{}, machine.Write, row))
 }

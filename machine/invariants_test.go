@@ -16,31 +16,31 @@ import (
 // hold whatever happens.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(map[string]machine.Policy{
+		s := newSmallStore(map[string]machine.Policy{
 			"s1": machine.Standard, "s2": machine.Standard, "a1": machine.Azure, "a2": machine.Azure,
 		})
-		books := ledger{}
-		actions := map[string]func(*rapid.T){"wait": w.wait, "": func(t *rapid.T) { checkStanding(t, w, books) }}
+		promised := grants{}
+		actions := map[string]func(*rapid.T){"wait": s.wait, "": func(t *rapid.T) { checkStanding(t, s, promised) }}
 		for _, verb := range verbs {
-			actions[verb] = func(t *rapid.T) { step(t, w, books, w.anyCall(t, verb)) }
+			actions[verb] = func(t *rapid.T) { step(t, s, promised, s.anyCall(t, verb)) }
 		}
 		t.Repeat(actions)
 	})
 }
 
 // step carries one operation out and checks all that must be true of it.
-func step(t *rapid.T, w *world, books ledger, c call) {
-	before := w.rows[c.resource]
-	o := runPurely(t, c, before, w.known(c.proposed))
-	for _, check := range []func(*world, call, machine.Row, machine.Outcome) string{
+func step(t *rapid.T, s *smallStore, promised grants, c call) {
+	before := s.rows[c.resource]
+	o := runPurely(t, c, before, s.known(c.proposed))
+	for _, check := range []func(*smallStore, call, machine.Row, machine.Outcome) string{
 		chainHolds, refusalIsIdle, timeEndsAll, tokensGrow, identityHolds, breakShortens, limitHolds, guardSpares,
 	} {
-		if problem := check(w, c, before, o); problem != "" {
-			t.Fatalf("%s on %s, which was %s: %s", c.verb, c.resource, before.At(w.now).State, problem)
+		if problem := check(s, c, before, o); problem != "" {
+			t.Fatalf("%s on %s, which was %s: %s", c.verb, c.resource, before.At(s.now).State, problem)
 		}
 	}
-	books.enter(t, w, c, before, o)
-	w.keep(o)
+	promised.record(t, s, c, before, o)
+	s.apply(o)
 }
 
 // runPurely runs the operation twice. Both must answer the same, and nothing
@@ -66,29 +66,29 @@ func clone(r machine.Row) machine.Row {
 	return r
 }
 
-func chainHolds(_ *world, _ call, before machine.Row, o machine.Outcome) string {
+func chainHolds(_ *smallStore, _ call, before machine.Row, o machine.Outcome) string {
 	return brokenChain(before, o)
 }
 
 // refusalIsIdle: a refusal writes nothing but what time has done.
-func refusalIsIdle(w *world, _ call, before machine.Row, o machine.Outcome) string {
+func refusalIsIdle(s *smallStore, _ call, before machine.Row, o machine.Outcome) string {
 	if o.Reason == "" {
 		return ""
 	}
 	if o.Granted {
 		return "refused and granted"
 	}
-	if !reflect.DeepEqual(o.Steps, machine.Settle(w.now, before).Steps) || !reflect.DeepEqual(o.Row, before.At(w.now)) {
+	if !reflect.DeepEqual(o.Steps, machine.Expire(s.now, before).Steps) || !reflect.DeepEqual(o.Row, before.At(s.now)) {
 		return "refused with " + string(o.Reason) + " and changed something"
 	}
 	return ""
 }
 
 // timeEndsAll: nothing that is written down is locked at or past its end.
-func timeEndsAll(w *world, _ call, _ machine.Row, o machine.Outcome) string {
-	for _, s := range o.Steps {
-		if s.Row.State.Locked() && s.Row.Ends <= w.now.Clock {
-			return "wrote a row that is " + s.Row.State.String() + " past its end"
+func timeEndsAll(s *smallStore, _ call, _ machine.Row, o machine.Outcome) string {
+	for _, step := range o.Steps {
+		if step.Row.State.Locked() && step.Row.Ends <= s.now.Clock {
+			return "wrote a row that is " + step.Row.State.String() + " past its end"
 		}
 	}
 	return ""
@@ -96,11 +96,11 @@ func timeEndsAll(w *world, _ call, _ machine.Row, o machine.Outcome) string {
 
 // tokensGrow: every grant uses the next token, nothing else does, and what has
 // ended lives only under a new one.
-func tokensGrow(w *world, _ call, before machine.Row, o machine.Outcome) string {
-	was, is := before.At(w.now), o.Row
+func tokensGrow(s *smallStore, _ call, before machine.Row, o machine.Outcome) string {
+	was, is := before.At(s.now), o.Row
 	forgotten := is.State == leasehold.StateAvailable
 	switch {
-	case o.Granted && (is.Token != w.token+1 || is.State != leasehold.StateActive):
+	case o.Granted && (is.Token != s.token+1 || is.State != leasehold.StateActive):
 		return "a grant without the next token, or not active"
 	case !o.Granted && is.Token != was.Token && !forgotten:
 		return "no grant, and another token"
@@ -113,7 +113,7 @@ func tokensGrow(w *world, _ call, before machine.Row, o machine.Outcome) string 
 }
 
 // identityHolds: a wrong id, holder or token changes nothing.
-func identityHolds(w *world, c call, before machine.Row, o machine.Outcome) string {
+func identityHolds(s *smallStore, c call, before machine.Row, o machine.Outcome) string {
 	if !c.needsID() {
 		return ""
 	}
@@ -122,7 +122,7 @@ func identityHolds(w *world, c call, before machine.Row, o machine.Outcome) stri
 	if right {
 		return ""
 	}
-	if !reflect.DeepEqual(o.Row, before.At(w.now)) || o.Granted {
+	if !reflect.DeepEqual(o.Row, before.At(s.now)) || o.Granted {
 		return "done for a caller who showed the wrong id, holder or token"
 	}
 	if o.Reason == "" && !o.Idempotent {
@@ -131,14 +131,14 @@ func identityHolds(w *world, c call, before machine.Row, o machine.Outcome) stri
 	return ""
 }
 
-func breakShortens(_ *world, c call, before machine.Row, o machine.Outcome) string {
+func breakShortens(_ *smallStore, c call, before machine.Row, o machine.Outcome) string {
 	if c.verb == "break" && o.Row.Ends > before.Ends {
 		return "the break lengthened the lease"
 	}
 	return ""
 }
 
-func limitHolds(_ *world, _ call, _ machine.Row, o machine.Outcome) string {
+func limitHolds(_ *smallStore, _ call, _ machine.Row, o machine.Outcome) string {
 	if o.Row.MaxRenewals != leasehold.Unlimited && o.Row.Renewals > o.Row.MaxRenewals {
 		return "renewed beyond its limit"
 	}
@@ -147,8 +147,8 @@ func limitHolds(_ *world, _ call, _ machine.Row, o machine.Outcome) string {
 
 // guardSpares: a guarded request never changes a lease that holds; an ended one
 // it leaves or forgets altogether.
-func guardSpares(w *world, c call, before machine.Row, o machine.Outcome) string {
-	was := before.At(w.now)
+func guardSpares(s *smallStore, c call, before machine.Row, o machine.Outcome) string {
+	was := before.At(s.now)
 	if c.verb != "guard" || reflect.DeepEqual(o.Row, was) {
 		return ""
 	}

@@ -18,7 +18,7 @@ type Fresh struct {
 	FullAt int64
 }
 
-// Step is one thing to write down: the row after it and its history record.
+// Step is one change to store: the row after it and its history record.
 type Step struct {
 	Row    Row
 	Before leasehold.State
@@ -34,11 +34,11 @@ type Outcome struct {
 	// Row is the row after the operation; after a refusal, as it stands.
 	Row Row
 
-	// Steps are to be written in order and in one atomic step with the answer.
-	// A refusal may have one too: an expiry that nobody had written down.
+	// Steps are stored in order, in one atomic step with the answer. A refusal
+	// may have one too: an expiry that was not yet recorded.
 	Steps []Step
 
-	// Reason says why not. Empty: it is done.
+	// Reason says why the request is refused. Empty: it succeeded.
 	Reason leasehold.Reason
 
 	// Field and Problem explain ReasonInvalid and ReasonTooMany.
@@ -47,7 +47,7 @@ type Outcome struct {
 	// Granted: a new lease, with the fresh token.
 	Granted bool
 
-	// Idempotent: the request had been carried out before.
+	// Idempotent: the request repeats one that succeeded before.
 	Idempotent bool
 
 	// SameID: the id shown or proposed is the one on record. Azure's error
@@ -55,49 +55,48 @@ type Outcome struct {
 	SameID bool
 }
 
-// begin settles the row and opens the outcome.
-func begin(now Instant, row Row, id leasehold.ID) Outcome {
+// newOutcome starts the answer about a row: expired first, if its time is up.
+func newOutcome(now Instant, row Row, id leasehold.ID) Outcome {
 	o := Outcome{Row: row, SameID: !id.IsZero() && id == row.ID}
-	return o.settle(now, row)
+	return o.expire(now, row)
 }
 
-// settle writes an expiry or a finished break down if the row is past its end.
-func (o Outcome) settle(now Instant, row Row) Outcome {
-	settled := row.At(now)
-	if settled.State != row.State {
+// expire records an expiry or a finished break if the row is past its end.
+func (o Outcome) expire(now Instant, row Row) Outcome {
+	current := row.At(now)
+	if current.State != row.State {
 		kind := leasehold.KindExpired
-		if settled.State == leasehold.StateBroken {
+		if current.State == leasehold.StateBroken {
 			kind = leasehold.KindBroken
 		}
-		o.Steps = append(o.Steps, Step{Row: settled, Before: row.State, Kind: kind})
+		o.Steps = append(o.Steps, Step{Row: current, Before: row.State, Kind: kind})
 	}
 	if row.Resource == o.Row.Resource {
-		o.Row = settled
+		o.Row = current
 	}
 	return o
 }
 
-// to takes the step to next.
-func (o Outcome) to(next Row, kind leasehold.Kind, why string) Outcome {
+// step records the step to next.
+func (o Outcome) step(next Row, kind leasehold.Kind, why string) Outcome {
 	o.Steps = append(o.Steps, Step{Row: next, Before: o.Row.State, Kind: kind, Why: why})
 	o.Row = next
 	return o
 }
 
-// no refuses.
-func (o Outcome) no(reason leasehold.Reason) Outcome {
+func (o Outcome) refuse(reason leasehold.Reason) Outcome {
 	o.Reason = reason
 	return o
 }
 
-// tooMany refuses a new lease because there are as many as may be.
+// tooMany refuses a new lease because a setting allows no more.
 func (o Outcome) tooMany(fresh Fresh) Outcome {
 	o.Field, o.Problem = fresh.Full, strconv.FormatInt(fresh.FullAt, 10)
-	return o.no(leasehold.ReasonTooMany)
+	return o.refuse(leasehold.ReasonTooMany)
 }
 
-// ended is the reason for a row that is neither active nor breaking.
-func ended(s leasehold.State) leasehold.Reason {
+// endReason is the reason for a row that is neither active nor breaking.
+func endReason(s leasehold.State) leasehold.Reason {
 	switch s {
 	case leasehold.StateReleased:
 		return leasehold.ReasonReleased
@@ -132,6 +131,6 @@ func matchSent(row Row, holder string, token uint64) leasehold.Reason {
 	return ""
 }
 
-// Settle writes down what time alone has done to the row: Steps is empty if
-// that is nothing.
-func Settle(now Instant, row Row) Outcome { return begin(now, row, leasehold.ID{}) }
+// Expire records what time alone has done to the row: an expiry or a finished
+// break. Steps is empty if that is nothing.
+func Expire(now Instant, row Row) Outcome { return newOutcome(now, row, leasehold.ID{}) }

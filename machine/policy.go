@@ -11,7 +11,7 @@ type Policy struct {
 	ReuseID bool
 
 	// ReleaseEnded: the id of an expired or broken lease can still be released,
-	// which makes the resource available. Otherwise it is gone already.
+	// which makes the resource available. Otherwise the lease is gone.
 	ReleaseEnded bool
 
 	// BreakEnded: breaking an expired or broken lease succeeds and leaves it
@@ -31,10 +31,10 @@ type Policy struct {
 	ScopedIDs bool
 }
 
-// Standard is the dialect of the JSON door, the Go library and every store.
+// Standard is the dialect of the JSON API, the Go library and every store.
 var Standard = Policy{}
 
-// Azure is the dialect of the Azure Blob door.
+// Azure is the dialect of the Azure Blob API.
 var Azure = Policy{
 	Revive:          true,
 	ReuseID:         true,

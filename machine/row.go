@@ -1,5 +1,5 @@
 // Package machine is the lease state machine: the rules of every store and
-// every door, written once.
+// every API, written once.
 //
 // It is pure. Functions take the row as it stands, the request and the time,
 // and answer the next row, what to write into the history, and a Reason where
@@ -7,9 +7,8 @@
 // so a store can run them inside whatever atomic step it has: a lock, a
 // transaction, a compare-and-swap that it may have to repeat.
 //
-// Two dialects are spoken: Standard, of the JSON door and the Go library, and
-// Azure, of the Azure Blob door. Where they differ the difference is a named
-// field of Policy.
+// There are two dialects: Standard, of the JSON API and the Go library, and
+// Azure, of the Azure Blob API. Each difference is a named field of Policy.
 package machine
 
 import (
@@ -19,14 +18,14 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// Time is nanoseconds on the store's own clock, the only one that judges. Its
-// origin is the store's business.
+// Time is nanoseconds on the store's own clock, the only one that decides when
+// a lease ends. Its origin is the store's choice.
 type Time int64
 
 // Never is the end of an infinite lease.
 const Never Time = math.MaxInt64
 
-// Instant is one reading of a store's clocks. Clock judges; Wall, in Unix
+// Instant is one reading of a store's clocks. Clock decides; Wall, in Unix
 // milliseconds, only informs people.
 type Instant struct {
 	Clock Time
@@ -51,7 +50,7 @@ type Row struct {
 	Holder   string
 	ID       leasehold.ID
 	Token    uint64
-	State    leasehold.State // as last written; At judges it
+	State    leasehold.State // as last stored; At gives the present one
 	TTL      time.Duration
 	Ends     Time // when the lease ends, or ended
 	Acquired int64
@@ -62,8 +61,8 @@ type Row struct {
 	Metadata    map[string]string // none once the lease has ended
 	Caller      string            // whose live leases it counts among; may be empty
 
-	// Former is the id before the last change or transfer, so that a caller
-	// who lost the answer can repeat the call.
+	// Former is the id before the last change or transfer. A caller who lost
+	// the answer repeats the call with it.
 	Former leasehold.ID
 	// Handed says that Former ended by a transfer and counts as released.
 	Handed bool
@@ -74,7 +73,7 @@ type Row struct {
 }
 
 // At returns the row as it stands at now: a lease past its end is Expired or
-// Broken and without metadata, whether or not anybody wrote that down.
+// Broken and without metadata, whether or not that was recorded.
 func (r Row) At(now Instant) Row {
 	if now.Clock < r.Ends {
 		return r
@@ -100,7 +99,7 @@ func (r Row) Remaining(now Instant) time.Duration {
 	return time.Duration(r.Ends - now.Clock)
 }
 
-// Lease tells about the row's lease at now, without its id.
+// Lease returns the row's lease as it stands at now, without its id.
 func (r Row) Lease(now Instant) leasehold.Lease {
 	r = r.At(now)
 	l := leasehold.Lease{

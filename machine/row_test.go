@@ -48,7 +48,7 @@ func TestLease(t *testing.T) {
 	verifyLease(t, "Lease", want, row.Lease(now))
 
 	owned := want
-	owned.ID = cast["A"]
+	owned.ID = ids["A"]
 	verifyLease(t, "Owned", owned, row.Owned(now))
 
 	past := rowIn(leasehold.StateActive, -agoEnded)

@@ -11,11 +11,11 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// acquirePage says what an acquire for 30 s answers. A is the id on record,
+// acquireTable says what an acquire for 30 s answers. A is the id on record,
 // F the one before it, given up in a change or handed over in a transfer; B is
 // new. The others are known from other resources: L lives, R, E and K were
 // released, expired and broken, G was given up in a change.
-const acquirePage = `
+const acquireTable = `
 acquire with        | available                  | active                           | breaking       | released                   | expired                    | broken
 none                | active(X) new 30s acquired | lease_held                       | lease_breaking | active(X) new 30s acquired | active(X) new 30s acquired | active(X) new 30s acquired
 none, other holder  | active(X) new 30s acquired | lease_held                       | lease_breaking | active(X) new 30s acquired | active(X) new 30s acquired | active(X) new 30s acquired
@@ -33,7 +33,7 @@ G                   | lease_released             | lease_released               
 `
 
 func TestAcquireTable(t *testing.T) {
-	readPage(t, acquirePage).each(t, forms, func(t *testing.T, with string, f form, cell string) {
+	readTable(t, acquireTable).each(t, variants, func(t *testing.T, with string, f variant, cell string) {
 		id, f := firstWord(with), withFormer(with, f)
 		r := acquireRequest(id)
 		if strings.HasSuffix(with, "other holder") {
@@ -49,17 +49,17 @@ func TestAcquireTable(t *testing.T) {
 
 func acquireRequest(id string) leasehold.AcquireRequest {
 	return leasehold.AcquireRequest{
-		Resource: resource, Holder: holder, ID: cast[id], TTL: askedTTL,
+		Resource: resource, Holder: holder, ID: ids[id], TTL: askedTTL,
 		MaxRenewals: new(3), Metadata: map[string]string{"colour": "blue"},
 	}
 }
 
 // withFormer reads the words "changed" and "handed" in the name of a row of a
-// page: the lease on record had the id F before.
-func withFormer(name string, f form) form {
+// table: the lease on record had the id F before.
+func withFormer(name string, f variant) variant {
 	changed, handed := strings.Contains(name, "changed"), strings.Contains(name, "handed")
 	if (changed || handed) && f.row.State != leasehold.StateAvailable {
-		f.row.Former, f.row.Handed = cast["F"], handed
+		f.row.Former, f.row.Handed = ids["F"], handed
 	}
 	return f
 }
@@ -99,7 +99,7 @@ func verifyGrant(t *testing.T, r leasehold.AcquireRequest, o machine.Outcome) {
 // as a renewal. It changes neither the token nor metadata nor limits.
 func TestReacquire(t *testing.T) {
 	for _, ttl := range []time.Duration{time.Second, askedTTL, 24 * time.Hour, leasehold.Infinite} {
-		for _, f := range forms(t, "active") {
+		for _, f := range variants(t, "active") {
 			r := acquireRequest("A")
 			r.TTL = ttl
 			o := machine.Acquire(now, r, fresh, []machine.Row{f.row}, &f.row, machine.Standard)
@@ -121,7 +121,7 @@ func TestReacquireLimit(t *testing.T) {
 	row := rowIn(leasehold.StateActive, left)
 	row.MaxRenewals = row.Renewals + 1
 	once := machine.Acquire(now, acquireRequest("A"), fresh, []machine.Row{row}, &row, machine.Standard)
-	verifyCell(t, form{row: row}, once, "active(A) same 30s renewed again")
+	verifyCell(t, variant{row: row}, once, "active(A) same 30s renewed again")
 	twice := machine.Acquire(now, acquireRequest("A"), fresh, []machine.Row{once.Row}, &once.Row, machine.Standard)
 	verifyRefusal(t, once.Row, twice, leasehold.ReasonMaxRenewals)
 }
@@ -131,9 +131,9 @@ func TestReacquireLimit(t *testing.T) {
 func TestNoIDIsKnownByNone(t *testing.T) {
 	stray := machine.Row{Resource: "other job", State: leasehold.StateReleased}
 	o := machine.Acquire(now, acquireRequest("none"), fresh, nil, &stray, machine.Standard)
-	verifyCell(t, form{row: machine.Row{Resource: resource}}, o, "active(X) new 30s acquired")
+	verifyCell(t, variant{row: machine.Row{Resource: resource}}, o, "active(X) new 30s acquired")
 
 	row := rowIn(leasehold.StateActive, left)
-	o = machine.Transfer(now, leasehold.TransferRequest{ID: cast["A"], To: rival}, fresh, row, &stray, machine.Standard)
-	verifyCell(t, form{row: row}, o, "active(X) new kept transferred")
+	o = machine.Transfer(now, leasehold.TransferRequest{ID: ids["A"], To: rival}, fresh, row, &stray, machine.Standard)
+	verifyCell(t, variant{row: row}, o, "active(X) new kept transferred")
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// changePage says what a change answers; the names are those of renewPage and
-// acquirePage. "F→A changed" is a change that was carried out before and whose
+// changeTable says what a change answers; the names are those of renewTable and
+// acquireTable. "F→A changed" is a change that was carried out before and whose
 // answer was lost.
-const changePage = `
+const changeTable = `
 change              | available       | active                         | breaking        | released        | expired         | broken
 A→B                 | lease_not_found | active(B) same kept changed    | lease_breaking  | lease_released  | lease_expired   | lease_broken
 A→B, wrong holder   | lease_not_found | holder_mismatch                | holder_mismatch | holder_mismatch | holder_mismatch | holder_mismatch
@@ -40,9 +40,9 @@ F→B handed ±        | lease_not_found | lease_released                 | leas
 `
 
 func TestChangeTable(t *testing.T) {
-	readPage(t, changePage).each(t, forms, func(t *testing.T, change string, f form, cell string) {
-		eachHandOver(change, f, func(f form, p proof, to string) {
-			r := leasehold.ChangeRequest{ID: p.id, Holder: p.holder, Token: p.token, Proposed: cast[to]}
+	readTable(t, changeTable).each(t, variants, func(t *testing.T, change string, f variant, cell string) {
+		eachChange(change, f, func(f variant, p proof, to string) {
+			r := leasehold.ChangeRequest{ID: p.id, Holder: p.holder, Token: p.token, Proposed: ids[to]}
 			o := machine.Change(now, r, f.row, knownBy(f.row, to), machine.Standard)
 			verifyCell(t, f, o, cell)
 			if o.Reason == "" && !o.Idempotent {
@@ -57,7 +57,7 @@ func TestChangeTable(t *testing.T) {
 func verifyChanged(t *testing.T, before, after machine.Row) {
 	t.Helper()
 	want := before
-	want.ID, want.Former, want.Handed = cast["B"], cast["A"], false
+	want.ID, want.Former, want.Handed = ids["B"], ids["A"], false
 	verifyRow(t, want, after)
 }
 
@@ -72,7 +72,7 @@ func verifyRow(t *testing.T, want, got machine.Row) {
 func TestChangeTwice(t *testing.T) {
 	row := rowIn(leasehold.StateActive, left)
 	change := func(from, to string) machine.Outcome {
-		o := machine.Change(now, leasehold.ChangeRequest{ID: cast[from], Proposed: cast[to]}, row, knownBy(row, to), machine.Standard)
+		o := machine.Change(now, leasehold.ChangeRequest{ID: ids[from], Proposed: ids[to]}, row, knownBy(row, to), machine.Standard)
 		row = o.Row
 		return o
 	}
@@ -89,7 +89,7 @@ func TestChangeTwice(t *testing.T) {
 		{"C", "B", "lease_released"}, // it was given up just now
 		{"C", "A", "active(A) same kept changed"},
 	} {
-		f := form{row: row}
+		f := variant{row: row}
 		verifyCell(t, f, change(tt.from, tt.to), tt.want)
 	}
 }
@@ -98,8 +98,8 @@ func TestChangeTwice(t *testing.T) {
 // row's memory; the handed id is then simply not known.
 func TestChangeAfterTransfer(t *testing.T) {
 	row := rowIn(leasehold.StateActive, left)
-	row.Former, row.Handed = cast["F"], true
-	o := machine.Change(now, leasehold.ChangeRequest{ID: cast["A"], Proposed: cast["B"]}, row, nil, machine.Standard)
+	row.Former, row.Handed = ids["F"], true
+	o := machine.Change(now, leasehold.ChangeRequest{ID: ids["A"], Proposed: ids["B"]}, row, nil, machine.Standard)
 	verifyChanged(t, row, o.Row)
-	verifyRefusal(t, o.Row, machine.Renew(now, leasehold.RenewRequest{ID: cast["F"]}, fresh, o.Row, machine.Standard), leasehold.ReasonNotFound)
+	verifyRefusal(t, o.Row, machine.Renew(now, leasehold.RenewRequest{ID: ids["F"]}, fresh, o.Row, machine.Standard), leasehold.ReasonNotFound)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// releasePage says what a release answers; the names are those of renewPage.
-const releasePage = `
+// releaseTable says what a release answers; the names are those of renewTable.
+const releaseTable = `
 release with    | available       | active                         | breaking                       | released        | expired         | broken
 A               | lease_not_found | released(A) same over released | released(A) same over released | lease_released  | lease_expired   | lease_broken
 A, wrong holder | lease_not_found | holder_mismatch                | holder_mismatch                | holder_mismatch | holder_mismatch | holder_mismatch
@@ -21,8 +21,8 @@ none ±          | lease_not_found | lease_not_found                | lease_not_
 `
 
 func TestReleaseTable(t *testing.T) {
-	readPage(t, releasePage).each(t, forms, func(t *testing.T, with string, f form, cell string) {
-		eachProof(with, f, func(f form, p proof) {
+	readTable(t, releaseTable).each(t, variants, func(t *testing.T, with string, f variant, cell string) {
+		eachProof(with, f, func(f variant, p proof) {
 			r := leasehold.ReleaseRequest{ID: p.id, Holder: p.holder, Token: p.token, Why: "done"}
 			o := machine.Release(now, r, f.row, machine.Standard)
 			verifyCell(t, f, o, cell)
@@ -31,10 +31,10 @@ func TestReleaseTable(t *testing.T) {
 	})
 }
 
-// breakPage says what a break answers, without a period, with none to wait,
+// breakTable says what a break answers, without a period, with none to wait,
 // with one that ends before the lease and one that ends after it. It needs no
 // id. Only "break 20s" shortens a lease that is breaking for another 25 s.
-const breakPage = `
+const breakTable = `
 break          | available       | active                             | breaking                        | released       | expired       | broken
 without period | lease_not_found | broken(A) same over broken         | broken(A) same over broken      | lease_released | lease_expired | lease_broken
 0s             | lease_not_found | broken(A) same over broken         | broken(A) same over broken      | lease_released | lease_expired | lease_broken
@@ -44,7 +44,7 @@ without period | lease_not_found | broken(A) same over broken         | broken(A
 `
 
 func TestBreakTable(t *testing.T) {
-	readPage(t, breakPage).each(t, forms, func(t *testing.T, after string, f form, cell string) {
+	readTable(t, breakTable).each(t, variants, func(t *testing.T, after string, f variant, cell string) {
 		r := leasehold.BreakRequest{Resource: resource, Why: "maintenance"}
 		if after != "without period" {
 			r.Period = period(parseTime(after))
@@ -72,14 +72,14 @@ func TestBreakRunsOut(t *testing.T) {
 	}
 }
 
-// forcePage says what a force-release of the row answers.
-const forcePage = `
+// forceTable says what a force-release of the row answers.
+const forceTable = `
 force  | available       | active                               | breaking                             | released       | expired       | broken
 release | lease_not_found | released(A) same over force_released | released(A) same over force_released | lease_released | lease_expired | lease_broken
 `
 
 func TestForceReleaseTable(t *testing.T) {
-	readPage(t, forcePage).each(t, forms, func(t *testing.T, _ string, f form, cell string) {
+	readTable(t, forceTable).each(t, variants, func(t *testing.T, _ string, f variant, cell string) {
 		o := machine.ForceRelease(now, f.row, "operator")
 		verifyCell(t, f, o, cell)
 		verifyEnding(t, f.row, o, "operator")

@@ -11,11 +11,11 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// renewPage says what a renewal answers. A is the id on record, B a stranger, F
+// renewTable says what a renewal answers. A is the id on record, B a stranger, F
 // the id before a change or transfer. Rows marked ± are tried with the right
 // holder and token, the wrong holder, and the wrong token: a wrong id must
 // answer the same to all of them.
-const renewPage = `
+const renewTable = `
 renew with      | available       | active                      | breaking        | released        | expired         | broken
 A               | lease_not_found | active(A) same ttl renewed  | lease_breaking  | lease_released  | lease_expired   | lease_broken
 A, wrong holder | lease_not_found | holder_mismatch             | holder_mismatch | holder_mismatch | holder_mismatch | holder_mismatch
@@ -27,8 +27,8 @@ none ±          | lease_not_found | lease_not_found             | lease_not_fou
 `
 
 func TestRenewTable(t *testing.T) {
-	readPage(t, renewPage).each(t, forms, func(t *testing.T, with string, f form, cell string) {
-		eachProof(with, f, func(f form, p proof) {
+	readTable(t, renewTable).each(t, variants, func(t *testing.T, with string, f variant, cell string) {
+		eachProof(with, f, func(f variant, p proof) {
 			r := leasehold.RenewRequest{ID: p.id, Holder: p.holder, Token: p.token}
 			verifyCell(t, f, machine.Renew(now, r, fresh, f.row, machine.Standard), cell)
 		})
@@ -43,8 +43,8 @@ type proof struct {
 }
 
 // eachProof calls check with all proofs that a row's name stands for.
-func eachProof(with string, f form, check func(form, proof)) {
-	id, f := cast[firstWord(with)], withFormer(with, f)
+func eachProof(with string, f variant, check func(variant, proof)) {
+	id, f := ids[firstWord(with)], withFormer(with, f)
 	right := []proof{{id, "", 0}, {id, holder, 0}, {id, "", oldToken}, {id, holder, oldToken}}
 	wrongHolder := []proof{{id, rival, 0}, {id, rival, oldToken}}
 	wrongToken := []proof{{id, "", oldToken - 1}, {id, holder, oldToken + 1}}
@@ -66,7 +66,7 @@ func eachProof(with string, f form, check func(form, proof)) {
 // or from the first grant, would let the lease grow with each renewal.
 func TestRenewTTL(t *testing.T) {
 	for _, tt := range []struct {
-		form       string
+		variant    string
 		sent, want time.Duration
 	}{
 		{"fixed", 0, longTTL},
@@ -77,12 +77,12 @@ func TestRenewTTL(t *testing.T) {
 		{"infinite", askedTTL, askedTTL},
 		{"last nanosecond", 0, longTTL},
 	} {
-		row := formOf(t, "active", tt.form)
-		o := machine.Renew(now, leasehold.RenewRequest{ID: cast["A"], TTL: tt.sent}, fresh, row, machine.Standard)
+		row := variantOf(t, "active", tt.variant)
+		o := machine.Renew(now, leasehold.RenewRequest{ID: ids["A"], TTL: tt.sent}, fresh, row, machine.Standard)
 		want := row
 		want.TTL, want.Ends, want.Renewed, want.Renewals = tt.want, endAfter(tt.want), now.Wall, row.Renewals+1
 		if diff := cmp.Diff(want, o.Row, idsByName); diff != "" {
-			t.Errorf("Renew(%s, ttl %v) made another row (-want +got):\n%s", tt.form, tt.sent, diff)
+			t.Errorf("Renew(%s, ttl %v) made another row (-want +got):\n%s", tt.variant, tt.sent, diff)
 		}
 	}
 }
@@ -91,8 +91,8 @@ func TestRenewTTL(t *testing.T) {
 // send none.
 func TestRenewKeepsTheNewTTL(t *testing.T) {
 	row := rowIn(leasehold.StateActive, left)
-	set := machine.Renew(now, leasehold.RenewRequest{ID: cast["A"], TTL: askedTTL}, fresh, row, machine.Standard)
-	again := machine.Renew(now, leasehold.RenewRequest{ID: cast["A"]}, fresh, set.Row, machine.Standard)
+	set := machine.Renew(now, leasehold.RenewRequest{ID: ids["A"], TTL: askedTTL}, fresh, row, machine.Standard)
+	again := machine.Renew(now, leasehold.RenewRequest{ID: ids["A"]}, fresh, set.Row, machine.Standard)
 	if got := again.Row.Remaining(now); got != askedTTL {
 		t.Errorf("Remaining = %v, want %v", got, askedTTL)
 	}
@@ -112,8 +112,8 @@ func TestRenewLimit(t *testing.T) {
 		{0, leasehold.Unlimited, "active(A) same ttl renewed"},
 		{5_000_000, leasehold.Unlimited, "active(A) same ttl renewed"},
 	} {
-		f := form{row: rowIn(leasehold.StateActive, left)}
+		f := variant{row: rowIn(leasehold.StateActive, left)}
 		f.row.Renewals, f.row.MaxRenewals = tt.renewals, tt.most
-		verifyCell(t, f, machine.Renew(now, leasehold.RenewRequest{ID: cast["A"]}, fresh, f.row, machine.Standard), tt.want)
+		verifyCell(t, f, machine.Renew(now, leasehold.RenewRequest{ID: ids["A"]}, fresh, f.row, machine.Standard), tt.want)
 	}
 }

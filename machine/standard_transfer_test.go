@@ -11,10 +11,10 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// transferPage says what a transfer from ann to bob answers; the names are
-// those of changePage. "Same holder" is a transfer from ann to ann. A repeated
+// transferTable says what a transfer from ann to bob answers; the names are
+// those of changeTable. "Same holder" is a transfer from ann to ann. A repeated
 // transfer, "F→… handed", finds the lease with bob already, under the id A.
-const transferPage = `
+const transferTable = `
 transfer            | available       | active                            | breaking         | released         | expired          | broken
 A→none              | lease_not_found | active(X) new kept transferred    | lease_breaking   | lease_released   | lease_expired    | lease_broken
 A→B                 | lease_not_found | active(B) new kept transferred    | lease_breaking   | lease_released   | lease_expired    | lease_broken
@@ -42,9 +42,9 @@ F→A handed, same holder | lease_not_found | lease_released                | le
 `
 
 func TestTransferTable(t *testing.T) {
-	readPage(t, transferPage).each(t, forms, func(t *testing.T, transfer string, f form, cell string) {
-		eachHandOver(transfer, f, func(f form, p proof, to string) {
-			r := leasehold.TransferRequest{ID: p.id, Holder: p.holder, Token: p.token, To: rival, Proposed: cast[to]}
+	readTable(t, transferTable).each(t, variants, func(t *testing.T, transfer string, f variant, cell string) {
+		eachChange(transfer, f, func(f variant, p proof, to string) {
+			r := leasehold.TransferRequest{ID: p.id, Holder: p.holder, Token: p.token, To: rival, Proposed: ids[to]}
 			if strings.HasSuffix(transfer, "same holder") {
 				r.To = holder
 			}
@@ -60,11 +60,11 @@ func TestTransferTable(t *testing.T) {
 	})
 }
 
-// eachHandOver reads the name of a change's or transfer's row, "from→to", and
+// eachChange reads the name of a change's or transfer's row, "from→to", and
 // calls check with all proofs it stands for.
-func eachHandOver(name string, f form, check func(f form, p proof, to string)) {
+func eachChange(name string, f variant, check func(f variant, p proof, to string)) {
 	_, to, _ := strings.Cut(name, "→")
-	eachProof(name, f, func(f form, p proof) { check(f, p, firstWord(to)) })
+	eachProof(name, f, func(f variant, p proof) { check(f, p, firstWord(to)) })
 }
 
 // verifyTransferred checks that a transfer makes a new holder, id and token,
@@ -93,7 +93,7 @@ func TestTransferMetadata(t *testing.T) {
 	for _, sent := range []map[string]string{nil, {}, {"colour": "blue"}, {"size": "9"}} {
 		row := rowIn(leasehold.StateActive, left)
 		kept := maps.Clone(row.Metadata)
-		r := leasehold.TransferRequest{ID: cast["A"], To: rival, Proposed: cast["B"], Metadata: sent}
+		r := leasehold.TransferRequest{ID: ids["A"], To: rival, Proposed: ids["B"], Metadata: sent}
 		verifyTransferred(t, r, row, machine.Transfer(now, r, fresh, row, nil, machine.Standard))
 		if !maps.Equal(row.Metadata, kept) {
 			t.Errorf("Transfer changed the map of the row before it to %v", row.Metadata)
@@ -101,10 +101,10 @@ func TestTransferMetadata(t *testing.T) {
 	}
 }
 
-// TestTransferToItself names the field, so that a door can.
+// TestTransferToItself names the field, so that an API can.
 func TestTransferToItself(t *testing.T) {
 	row := rowIn(leasehold.StateActive, left)
-	o := machine.Transfer(now, leasehold.TransferRequest{ID: cast["A"], To: holder}, fresh, row, nil, machine.Standard)
+	o := machine.Transfer(now, leasehold.TransferRequest{ID: ids["A"], To: holder}, fresh, row, nil, machine.Standard)
 	if o.Reason != leasehold.ReasonInvalid || o.Field != "to_holder" || !strings.Contains(o.Problem, "another holder") {
 		t.Errorf("Transfer = %s, field %q, problem %q; want invalid_argument about to_holder", o.Reason, o.Field, o.Problem)
 	}
@@ -113,13 +113,13 @@ func TestTransferToItself(t *testing.T) {
 // TestTransferPasses: the chain of holders goes on, and each old id ends.
 func TestTransferPasses(t *testing.T) {
 	row := rowIn(leasehold.StateActive, left)
-	first := machine.Transfer(now, leasehold.TransferRequest{ID: cast["A"], To: rival, Proposed: cast["B"]}, fresh, row, nil, machine.Standard)
-	next := machine.Fresh{Token: newToken + 1, ID: cast["X"]}
-	second := machine.Transfer(now, leasehold.TransferRequest{ID: cast["B"], To: holder, Proposed: cast["C"]}, next, first.Row, nil, machine.Standard)
+	first := machine.Transfer(now, leasehold.TransferRequest{ID: ids["A"], To: rival, Proposed: ids["B"]}, fresh, row, nil, machine.Standard)
+	next := machine.Fresh{Token: newToken + 1, ID: ids["X"]}
+	second := machine.Transfer(now, leasehold.TransferRequest{ID: ids["B"], To: holder, Proposed: ids["C"]}, next, first.Row, nil, machine.Standard)
 	if second.Reason != "" || second.Row.Token != newToken+1 || second.Row.Holder != holder {
 		t.Fatalf("the second transfer = %q, token %d, holder %q; want done, %d, %q", second.Reason, second.Row.Token, second.Row.Holder, newToken+1, holder)
 	}
 	for id, want := range map[string]leasehold.Reason{"A": leasehold.ReasonNotFound, "B": leasehold.ReasonReleased} {
-		verifyRefusal(t, second.Row, machine.Release(now, leasehold.ReleaseRequest{ID: cast[id]}, second.Row, machine.Standard), want)
+		verifyRefusal(t, second.Row, machine.Release(now, leasehold.ReleaseRequest{ID: ids[id]}, second.Row, machine.Standard), want)
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/leasehold/leasehold/store/sqlite"
 )
 
-// SQLiteURL returns the URL of the embedded store in a file, whatever
-// characters its name has.
+// SQLiteURL returns the URL of the embedded store in a file, with any characters in
+// its name.
 func SQLiteURL(file string) string {
 	return "sqlite:" + strings.NewReplacer("%", "%25", "?", "%3F").Replace(file)
 }
 
-func openSQLite(ctx context.Context, t target, o Options) (leasehold.Store, error) {
-	file, err := t.file()
+func openSQLite(ctx context.Context, u storeURL, o Options) (leasehold.Store, error) {
+	file, err := u.file()
 	if err != nil {
 		return nil, err
 	}
-	durability, err := t.durability()
+	durability, err := u.durability()
 	if err != nil {
 		return nil, err
 	}
@@ -36,10 +36,10 @@ func openSQLite(ctx context.Context, t target, o Options) (leasehold.Store, erro
 	return store, nil
 }
 
-// file is the name after the colon: relative or absolute, %XX for odd
-// characters. The form of other URLs, sqlite:///FILE, means the absolute name.
-func (t target) file() (string, error) {
-	name := t.rest
+// file returns the name after the colon: relative or absolute, with %XX decoded.
+// sqlite:///FILE is the absolute name.
+func (u storeURL) file() (string, error) {
+	name := u.rest
 	if rooted, ok := strings.CutPrefix(name, "//"); ok {
 		if !strings.HasPrefix(rooted, "/") {
 			return "", invalid("names a host; want sqlite:FILE, or sqlite:///FILE with three slashes")
@@ -56,8 +56,8 @@ func (t target) file() (string, error) {
 	return name, nil
 }
 
-func (t target) durability() (sqlite.Durability, error) {
-	switch word := t.params.Get("durability"); word {
+func (u storeURL) durability() (sqlite.Durability, error) {
+	switch word := u.params.Get("durability"); word {
 	case "", "full":
 		return sqlite.DurabilityFull, nil
 	case "normal":
@@ -67,8 +67,8 @@ func (t target) durability() (sqlite.Durability, error) {
 	}
 }
 
-func openMemory(_ context.Context, t target, _ Options) (leasehold.Store, error) {
-	if t.rest != "" {
+func openMemory(_ context.Context, u storeURL, _ Options) (leasehold.Store, error) {
+	if u.rest != "" {
 		return nil, invalid("names something after memory:, which has no name; want memory:")
 	}
 	return memory.New(), nil

@@ -11,7 +11,6 @@ package open
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -22,124 +21,121 @@ import (
 	"github.com/leasehold/leasehold/engine"
 )
 
-// Options are what a URL cannot or should not say. Nil is fine. A store takes
-// what concerns it and leaves the rest.
+// Options are what a URL cannot or should not say. Nil is fine. A store ignores the
+// options of others.
 type Options struct {
 	// Token is shown to a server. Default none. It has no place in a URL,
 	// which logs and histories keep.
 	Token string
 
-	// TLS is for https. The URL's ca, cert and key come on top. Default: the
+	// TLS is for https. The URL's ca, cert and key are added to it. Default: the
 	// system's certificate authorities.
 	TLS *tls.Config
 
 	// Modules keep tables of their own in an embedded database. Default none.
 	Modules []engine.Module
 
-	// MustExist refuses to make a database file that is not there, for whoever
-	// only wants to look. Default: it is made.
+	// MustExist refuses to make a missing database file. Default: it is made.
 	MustExist bool
 
-	// Reach tells whoever finds an embedded database in use where its owner
-	// answers. Default: only the process id and the host are told.
+	// Reach is the address that others are given when they find the embedded
+	// database in use. Default: only the process id and the host.
 	Reach string
 
 	// Reserve is how many bytes of disk an embedded database keeps back for when
 	// the disk is full. Default none.
 	Reserve int64
 
-	// Logger hears of what a store does by itself. Default: nobody does.
+	// Logger logs what a store does by itself. Default: none.
 	Logger *slog.Logger
 }
 
 // driver is one kind of store.
 type driver struct {
-	form   string   // for messages
-	params []string // the URL's parameters that it knows
-	open   func(ctx context.Context, t target, o Options) (leasehold.Store, error)
+	syntax string   // for messages
+	params []string // the URL's parameters
+	open   func(ctx context.Context, u storeURL, o Options) (leasehold.Store, error)
 }
 
-// target is a URL taken apart.
-type target struct {
+// storeURL is a parsed URL.
+type storeURL struct {
 	scheme string
 	rest   string // between the scheme's colon and the question mark, as written
 	params url.Values
 }
 
 var drivers = map[string]driver{
-	"sqlite": {form: "sqlite:FILE", params: []string{"durability"}, open: openSQLite},
-	"memory": {form: "memory:", open: openMemory},
-	"http":   {form: "http://HOST:PORT", open: openServer},
-	"https":  {form: "https://HOST:PORT", params: []string{"ca", "cert", "key"}, open: openServer},
+	"sqlite": {syntax: "sqlite:FILE", params: []string{"durability"}, open: openSQLite},
+	"memory": {syntax: "memory:", open: openMemory},
+	"http":   {syntax: "http://HOST:PORT", open: openServer},
+	"https":  {syntax: "https://HOST:PORT", params: []string{"ca", "cert", "key"}, open: openServer},
 }
 
-// Store opens the store at the URL. What is wrong with the URL itself is
-// ErrInvalid and says what would be right; it never repeats the whole URL,
-// since people put secrets there.
-func Store(ctx context.Context, storeURL string, o *Options) (leasehold.Store, error) {
+// Store opens the store at the URL. A wrong URL is ErrInvalid, with what would be
+// right; the error never repeats the whole URL, since people put secrets there.
+func Store(ctx context.Context, rawURL string, o *Options) (leasehold.Store, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	t, d, err := parse(storeURL)
+	u, d, err := parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	return d.open(ctx, t, *o)
+	return d.open(ctx, u, *o)
 }
 
 // Scheme returns what stands before the URL's first colon, or "".
-func Scheme(storeURL string) string {
-	scheme, _, ok := strings.Cut(storeURL, ":")
+func Scheme(rawURL string) string {
+	scheme, _, ok := strings.Cut(rawURL, ":")
 	if !ok {
 		return ""
 	}
 	return strings.ToLower(scheme)
 }
 
-func parse(storeURL string) (target, driver, error) {
-	t := target{scheme: Scheme(storeURL)}
-	d, ok := drivers[t.scheme]
+func parse(rawURL string) (storeURL, driver, error) {
+	u := storeURL{scheme: Scheme(rawURL)}
+	d, ok := drivers[u.scheme]
 	if !ok {
-		return t, d, unknownScheme(t.scheme)
+		return u, d, unknownScheme(u.scheme)
 	}
-	rest := storeURL[len(t.scheme)+1:]
-	rest, query, _ := strings.Cut(rest, "?")
-	t.rest = rest
+	rest, query, _ := strings.Cut(rawURL[len(u.scheme)+1:], "?")
+	u.rest = rest
 	var err error
-	if t.params, err = url.ParseQuery(query); err != nil {
-		return t, d, invalid("has parameters that cannot be read; want ?name=value&name=value")
+	if u.params, err = url.ParseQuery(query); err != nil {
+		return u, d, invalid("has parameters that cannot be read; want ?name=value&name=value")
 	}
-	return t, d, d.check(t)
+	return u, d, d.validate(u)
 }
 
 func unknownScheme(scheme string) error {
-	forms := make([]string, 0, len(drivers))
+	known := make([]string, 0, len(drivers))
 	for _, name := range slices.Sorted(maps.Keys(drivers)) {
-		forms = append(forms, drivers[name].form)
+		known = append(known, drivers[name].syntax)
 	}
-	known := strings.Join(forms, ", ")
 	if scheme == "" {
-		return invalid("has no scheme; want one of %s", known)
+		return invalid("has no scheme; want one of %s", strings.Join(known, ", "))
 	}
-	return invalid("has the unknown scheme %.32q; want one of %s", scheme, known)
+	return invalid("has the unknown scheme %.32q; want one of %s", scheme, strings.Join(known, ", "))
 }
 
-// check refuses parameters that the driver does not know: one that is misspelt
-// must not pass for its default.
-func (d driver) check(t target) error {
-	for _, name := range slices.Sorted(maps.Keys(t.params)) {
+// validate refuses unknown parameters: a misspelt one must not mean its default.
+func (d driver) validate(u storeURL) error {
+	for _, name := range slices.Sorted(maps.Keys(u.params)) {
 		switch {
 		case len(d.params) == 0:
-			return invalid("has the parameter %.32q; %s takes none", name, d.form)
+			return invalid("has the parameter %.32q; %s takes none", name, d.syntax)
 		case !slices.Contains(d.params, name):
-			return invalid("has the unknown parameter %.32q; %s takes %s", name, d.form, strings.Join(d.params, ", "))
-		case len(t.params[name]) > 1:
+			return invalid("has the unknown parameter %.32q; %s takes %s", name, d.syntax, strings.Join(d.params, ", "))
+		case len(u.params[name]) > 1:
 			return invalid("has the parameter %q more than once", name)
 		}
 	}
 	return nil
 }
 
-func invalid(format string, args ...any) error {
-	return &leasehold.Error{Reason: leasehold.ReasonInvalid, Op: "open", Field: "store URL", Problem: fmt.Sprintf(format, args...)}
+func invalid(problem string, args ...any) error {
+	err := leasehold.Invalid("store URL", problem, args...)
+	err.Op = "open"
+	return err
 }

@@ -14,11 +14,11 @@ import (
 )
 
 func TestStoreRefuses(t *testing.T) {
-	const forms = "want one of http://HOST:PORT, https://HOST:PORT, memory:, sqlite:FILE"
+	const known = "want one of http://HOST:PORT, https://HOST:PORT, memory:, sqlite:FILE"
 	tests := []struct{ url, want string }{
-		{"", "has no scheme; " + forms},
-		{"leases.db", "has no scheme; " + forms},
-		{"redis://localhost", `has the unknown scheme "redis"; ` + forms},
+		{"", "has no scheme; " + known},
+		{"leases.db", "has no scheme; " + known},
+		{"redis://localhost", `has the unknown scheme "redis"; ` + known},
 		{"sqlite:", "names no file"},
 		{"sqlite://host/x.db", "names a host"},
 		{"sqlite:x%zz.db", "broken %XX"},
@@ -73,7 +73,7 @@ func TestStoreOpensSQLite(t *testing.T) {
 	}
 }
 
-func TestReachIsTold(t *testing.T) {
+func TestReachIsReported(t *testing.T) {
 	url := open.SQLiteURL(filepath.Join(t.TempDir(), "x.db"))
 	defer mustOpen(t, url, &open.Options{Reach: "http://127.0.0.1:4711"}).Close()
 	store, err := open.Store(t.Context(), url, nil)
@@ -101,8 +101,8 @@ func TestMemoryIsNewEachTime(t *testing.T) {
 	}
 }
 
-// A server is not asked before it is needed.
-func TestServerIsNotAskedYet(t *testing.T) {
+// A server is not called before it is needed.
+func TestServerIsNotCalledYet(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:1", "https://127.0.0.1:1/leases/"} {
 		store := mustOpen(t, url, &open.Options{Token: "lh_secret"})
 		if _, err := store.Status(t.Context(), "r"); !errors.Is(err, leasehold.ErrUnavailable) {

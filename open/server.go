@@ -10,32 +10,32 @@ import (
 	"github.com/leasehold/leasehold/store/remote"
 )
 
-func openServer(_ context.Context, t target, o Options) (leasehold.Store, error) {
-	config, err := t.tls(o.TLS)
+func openServer(_ context.Context, u storeURL, o Options) (leasehold.Store, error) {
+	config, err := u.tls(o.TLS)
 	if err != nil {
 		return nil, err
 	}
-	store, err := remote.Open(t.scheme+":"+t.rest, &remote.Options{Token: o.Token, TLS: config})
+	store, err := remote.Open(u.scheme+":"+u.rest, &remote.Options{Token: o.Token, TLS: config})
 	if err != nil {
 		return nil, err
 	}
 	return store, nil
 }
 
-// ServerTLS returns the address and the TLS configuration that an http or https
-// URL stands for, for whoever speaks to a server's other doors.
-func ServerTLS(storeURL string, base *tls.Config) (address string, config *tls.Config, err error) {
-	t, _, err := parse(storeURL)
+// ServerTLS returns the address and the TLS configuration of an http or https URL,
+// for calls to a server that are no lease operations.
+func ServerTLS(rawURL string, base *tls.Config) (address string, config *tls.Config, err error) {
+	u, _, err := parse(rawURL)
 	if err != nil {
 		return "", nil, err
 	}
-	config, err = t.tls(base)
-	return t.scheme + ":" + t.rest, config, err
+	config, err = u.tls(base)
+	return u.scheme + ":" + u.rest, config, err
 }
 
 // tls adds the URL's files to the configuration.
-func (t target) tls(base *tls.Config) (*tls.Config, error) {
-	ca, cert, key := t.params.Get("ca"), t.params.Get("cert"), t.params.Get("key")
+func (u storeURL) tls(base *tls.Config) (*tls.Config, error) {
+	ca, cert, key := u.params.Get("ca"), u.params.Get("cert"), u.params.Get("key")
 	if ca == "" && cert == "" && key == "" {
 		return base, nil
 	}

@@ -68,7 +68,7 @@ func checkNumbers(t testing.TB, records []leasehold.Record) {
 	}
 }
 
-// steps are the kinds that tell of a lease. The others tell of a request or of
+// steps are the kinds of records of a lease. The others are of a request or of
 // the store.
 var steps = map[leasehold.Kind]bool{
 	leasehold.KindAcquired: true, leasehold.KindRenewed: true, leasehold.KindReleased: true,
@@ -76,8 +76,8 @@ var steps = map[leasehold.Kind]bool{
 	leasehold.KindChanged: true, leasehold.KindTransferred: true, leasehold.KindForceReleased: true,
 }
 
-// follows says what is wrong with a step after the one before it on the same
-// resource; the zero Record stands for none.
+// follows returns what is wrong with a step after the one before it on the same
+// resource; the zero Record: there is none.
 func follows(before, r leasehold.Record) string {
 	forgotten := r.Before == leasehold.StateAvailable && !before.After.Locked()
 	if r.Before != before.After && !forgotten {
@@ -129,14 +129,13 @@ var allowed = func() map[leasehold.Kind]moves {
 	}
 }()
 
-// audit is the end of every check: whatever it did, the history tells of it,
-// and no id is in there.
+// audit ends every check: the history has a record of everything, and no id.
 func (e *env) audit() {
 	e.Helper()
 	if e.closed || e.Failed() || !e.h.can(History) {
 		return
 	}
-	e.settle()
+	e.waitIdle()
 	records := ReadHistory(e.TB, e.store)
 	for _, r := range records {
 		e.secret(fmt.Sprintf("history record %d", r.Seq), fmt.Sprintf("%+v", r))
@@ -163,7 +162,7 @@ func (e *env) agrees(records []leasehold.Record) {
 	for resource, r := range last {
 		s := e.status(resource)
 		if s.Locked() && (s.Lease.Token != r.Token || s.Lease.Holder != r.Holder || s.Lease.State != r.After) {
-			e.Errorf("Status(%q) = %s, but the last record %d is %s with token %d", resource, tell(s), r.Seq, r.Kind, r.Token)
+			e.Errorf("Status(%q) = %s, but the last record %d is %s with token %d", resource, describeStatus(s), r.Seq, r.Kind, r.Token)
 		}
 	}
 }

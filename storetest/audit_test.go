@@ -9,16 +9,16 @@ import (
 	"github.com/leasehold/leasehold/storetest"
 )
 
-// listener is a test that notes what fails.
-type listener struct {
+// errorLog is a test that records failures.
+type errorLog struct {
 	testing.TB
-	heard []string
+	errors []string
 }
 
-func (l *listener) Helper() {}
+func (l *errorLog) Helper() {}
 
-func (l *listener) Errorf(format string, args ...any) {
-	l.heard = append(l.heard, fmt.Sprintf(format, args...))
+func (l *errorLog) Errorf(format string, args ...any) {
+	l.errors = append(l.errors, fmt.Sprintf(format, args...))
 }
 
 const (
@@ -59,9 +59,9 @@ func TestCheckRecords(t *testing.T) {
 		"a renewal uncounted": {[]leasehold.Record{acquired, line(2, leasehold.KindRenewed, 5, active, active, 0)}, "0 renewals after 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &listener{TB: t}
+			l := &errorLog{TB: t}
 			storetest.CheckRecords(l, c.records)
-			all := strings.Join(l.heard, "\n")
+			all := strings.Join(l.errors, "\n")
 			if c.want == "" && all != "" || !strings.Contains(all, c.want) {
 				t.Errorf("CheckRecords said %q, want %q", all, c.want)
 			}

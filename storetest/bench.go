@@ -28,8 +28,8 @@ func benchRequest(i int) leasehold.AcquireRequest {
 	return leasehold.AcquireRequest{Resource: fmt.Sprint("bench/", i), Holder: fmt.Sprint("worker-", i), TTL: time.Minute}
 }
 
-// share has the workers do b.N calls between them.
-func share(b *testing.B, workers int, do func(worker int) error) {
+// share has the workers make b.N calls between them.
+func share(b *testing.B, workers int, call func(worker int) error) {
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	var all sync.WaitGroup
@@ -38,7 +38,7 @@ func share(b *testing.B, workers int, do func(worker int) error) {
 	for i := range workers {
 		all.Go(func() {
 			for left.Add(-1) >= 0 {
-				if err := do(i); err != nil {
+				if err := call(i); err != nil {
 					b.Error(err)
 					return
 				}
@@ -77,7 +77,7 @@ func benchRenew(b *testing.B, store leasehold.Store, workers int) {
 	})
 }
 
-// benchHandOver passes one lease around between two waiters.
+// benchHandOver has two waiters acquire one resource in turn.
 func benchHandOver(b *testing.B, store leasehold.Store) {
 	ctx := b.Context()
 	queue, ok := store.(leasehold.Waiter)

@@ -8,8 +8,8 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// Capability names something that a store may lack. Each is explained by what
-// the suite expects of a store that has it.
+// Capability names something that a store may lack. Its comment says what the
+// suite expects of a store that has it.
 type Capability string
 
 // The capabilities that are interfaces.
@@ -33,9 +33,9 @@ const (
 	Priorities Capability = "priorities"
 	// KeptPlaces: the queue keeps the place of an absent waiter.
 	KeptPlaces Capability = "kept-places"
-	// ShownQueue: Status and ErrHeld tell who waits and how many.
+	// ShownQueue: Status and ErrHeld show who waits and how many.
 	ShownQueue Capability = "shown-queue"
-	// CancelRecords: a wait that its caller leaves is one record, cancelled.
+	// CancelRecords: an abandoned wait is one record, cancelled.
 	CancelRecords Capability = "cancel-records"
 	// WaitTimes: Grant.Waited is known, never WaitUnknown.
 	WaitTimes Capability = "wait-times"
@@ -48,7 +48,7 @@ const (
 	// UniqueIDs: an id is unique in the store, not only on its resource.
 	UniqueIDs Capability = "unique-ids"
 	// Memory: the last lease of a resource is remembered after its end, so that
-	// its id is told what became of it.
+	// calls with its id say how it ended.
 	Memory Capability = "memory"
 	// ExpiryRecords: an expiry is written into the history.
 	ExpiryRecords Capability = "expiry-records"
@@ -58,8 +58,8 @@ const (
 	HealthNames Capability = "health-names"
 )
 
-// can reports whether the harness claims the capability. What builds on
-// another capability goes with it.
+// can reports whether the harness claims the capability. One that builds on
+// another is lacking with it.
 func (h Harness) can(c Capability) bool {
 	if slices.Contains(h.Without, c) {
 		return false
@@ -109,8 +109,7 @@ var known = map[Capability]bool{
 // missing is the answer of a power that the store does not have at all.
 var missing = &leasehold.Error{Reason: leasehold.ReasonUnsupported, Problem: "no such method"}
 
-// probe tries a capability without leaving anything behind that matters. Only
-// whether the answer is ErrUnsupported counts.
+// probe tries a capability. Only whether the answer is ErrUnsupported counts.
 type probe struct {
 	capability Capability
 	try        func(e *env) error
@@ -118,67 +117,67 @@ type probe struct {
 
 var probes = []probe{
 	{Waiting, func(e *env) error {
-		return ask(e, func(s leasehold.Waiter, ctx context.Context) error {
+		return callPower(e, func(s leasehold.Waiter, ctx context.Context) error {
 			_, err := s.Wait(ctx, e.request("probe-wait", "p"))
 			return err
 		})
 	}},
 	{Breaking, func(e *env) error {
-		return ask(e, func(s leasehold.Breaker, ctx context.Context) error {
+		return callPower(e, func(s leasehold.Breaker, ctx context.Context) error {
 			_, err := s.Break(ctx, leasehold.BreakRequest{Resource: "probe-break"})
 			return err
 		})
 	}},
 	{Changing, func(e *env) error {
-		return ask(e, func(s leasehold.Changer, ctx context.Context) error {
+		return callPower(e, func(s leasehold.Changer, ctx context.Context) error {
 			_, err := s.Change(ctx, leasehold.ChangeRequest{ID: e.id(), Resource: "probe-change", Proposed: e.id()})
 			return err
 		})
 	}},
 	{Transfer, func(e *env) error {
-		return ask(e, func(s leasehold.Transferer, ctx context.Context) error {
+		return callPower(e, func(s leasehold.Transferer, ctx context.Context) error {
 			_, err := s.Transfer(ctx, leasehold.TransferRequest{ID: e.id(), Resource: "probe-transfer", To: "q"})
 			return err
 		})
 	}},
 	{Finding, func(e *env) error {
-		return ask(e, func(s leasehold.Finder, ctx context.Context) error {
+		return callPower(e, func(s leasehold.Finder, ctx context.Context) error {
 			_, err := s.Find(ctx, e.id())
 			return err
 		})
 	}},
 	{Listing, func(e *env) error {
-		return ask(e, func(s leasehold.Lister, ctx context.Context) error {
+		return callPower(e, func(s leasehold.Lister, ctx context.Context) error {
 			_, err := s.List(ctx, leasehold.ListRequest{})
 			return err
 		})
 	}},
 	{ForceRelease, func(e *env) error {
-		return ask(e, func(s leasehold.HolderReleaser, ctx context.Context) error {
+		return callPower(e, func(s leasehold.HolderReleaser, ctx context.Context) error {
 			_, err := s.ReleaseHolder(ctx, "probe-nobody", "")
 			return err
 		})
 	}},
 	{History, func(e *env) error {
-		return ask(e, func(s leasehold.Historian, ctx context.Context) error {
+		return callPower(e, func(s leasehold.Historian, ctx context.Context) error {
 			_, err := s.History(ctx, leasehold.HistoryRequest{})
 			return err
 		})
 	}},
 	{Settings, func(e *env) error {
-		return ask(e, func(s leasehold.Configurer, ctx context.Context) error {
+		return callPower(e, func(s leasehold.Configurer, ctx context.Context) error {
 			_, err := s.Settings(ctx)
 			return err
 		})
 	}},
 	{Cleanup, func(e *env) error {
-		return ask(e, func(s leasehold.Cleaner, ctx context.Context) error {
+		return callPower(e, func(s leasehold.Cleaner, ctx context.Context) error {
 			_, err := s.Cleanup(ctx)
 			return err
 		})
 	}},
 	{Watching, func(e *env) error {
-		return ask(e, func(s leasehold.Watcher, ctx context.Context) error {
+		return callPower(e, func(s leasehold.Watcher, ctx context.Context) error {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
 			return s.Watch(ctx, leasehold.WatchRequest{}, func(leasehold.Notice) error { return nil })
@@ -196,8 +195,8 @@ var probes = []probe{
 	}},
 }
 
-// ask calls a power, or answers that it is missing.
-func ask[P any](e *env, call func(P, context.Context) error) error {
+// callPower calls a power, or returns missing.
+func callPower[P any](e *env, call func(P, context.Context) error) error {
 	p, ok := e.store.(P)
 	if !ok {
 		return missing
@@ -205,7 +204,7 @@ func ask[P any](e *env, call func(P, context.Context) error) error {
 	return call(p, e.Context())
 }
 
-// attempt acquires and gives back.
+// attempt acquires and releases.
 func (e *env) attempt(r leasehold.AcquireRequest) error {
 	g, err := e.store.Acquire(e.Context(), r)
 	if err == nil {

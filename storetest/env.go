@@ -10,14 +10,14 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// env is what a check works with: a store of its own, and the means to say in
-// one line what should happen.
+// env is what a check works with: a store of its own, and methods that say in one
+// line what must happen.
 type env struct {
 	testing.TB
 	h     Harness
 	store leasehold.Store
 
-	short time.Duration // a ttl for leases that are meant to run out
+	short time.Duration // a ttl for leases that are meant to expire
 	long  time.Duration // a ttl for leases that are not
 
 	gaps   bool // the history of this check is incomplete on purpose
@@ -57,19 +57,18 @@ func (e *env) learn(id leasehold.ID) {
 	}
 }
 
-// request asks for a lease that lasts longer than the check.
+// request is for a lease that lasts longer than the check.
 func (e *env) request(resource, holder string) leasehold.AcquireRequest {
 	return leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: e.long}
 }
 
-// brief asks for a lease that is meant to run out.
+// brief is for a lease that is meant to expire.
 func (e *env) brief(resource, holder string) leasehold.AcquireRequest {
 	return leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: e.short}
 }
 
-// lasting asks for a lease to have over hours and days: one without an end,
-// because a durable store may write its clock down every second while it has
-// leases that end.
+// lasting is for a lease over hours and days: one without an end, because a
+// durable store may store its clock every second while it has leases that end.
 func (e *env) lasting(resource, holder string) leasehold.AcquireRequest {
 	ttl := e.h.MaxTTL
 	if e.h.can(Infinite) {
@@ -78,16 +77,16 @@ func (e *env) lasting(resource, holder string) leasehold.AcquireRequest {
 	return leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: ttl}
 }
 
-// pass lets time go by. Outside of a bubble it really waits: only the store's
-// own clock can end a lease, and nobody can turn that.
+// pass lets time pass. Outside of a bubble it really waits: only the store's own
+// clock ends a lease.
 func (e *env) pass(d time.Duration) { time.Sleep(d) }
 
-// outlive lets time go by until a lease that had d to go must have ended.
+// outlive lets time pass until a lease with d remaining must have ended.
 func (e *env) outlive(d time.Duration) { e.pass(d + e.h.Slack) }
 
-// settle waits until everything that was set in motion has come to rest, as
-// far as that can be known.
-func (e *env) settle() {
+// waitIdle waits until nothing runs any more, as far as that can be known: in a
+// bubble.
+func (e *env) waitIdle() {
 	if e.h.Bubble {
 		synctest.Wait()
 	}
@@ -97,7 +96,7 @@ func (e *env) settle() {
 // time has passed, elsewhere within a few seconds.
 func (e *env) eventually(what string, cond func() bool) {
 	e.Helper()
-	e.settle()
+	e.waitIdle()
 	for deadline := time.Now().Add(5*time.Second + e.h.Slack); !cond(); {
 		if e.h.Bubble || time.Now().After(deadline) {
 			e.Fatalf("waited in vain: %s", what)

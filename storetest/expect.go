@@ -15,7 +15,7 @@ func (e *env) acquire(resource, holder string) leasehold.Grant {
 	return e.grant(e.request(resource, holder))
 }
 
-// grant carries the request out or ends the check.
+// grant acquires or ends the check.
 func (e *env) grant(r leasehold.AcquireRequest) leasehold.Grant {
 	e.Helper()
 	e.learn(r.ID)
@@ -44,7 +44,7 @@ func (e *env) received(g leasehold.Grant, r leasehold.AcquireRequest) {
 	}
 }
 
-// sane checks what holds for every lease a store ever tells of.
+// sane checks what holds for every lease that a store returns.
 func (e *env) sane(what string, l leasehold.Lease) {
 	e.Helper()
 	switch {
@@ -82,7 +82,7 @@ func (e *env) refused(r leasehold.AcquireRequest, want ...leasehold.Reason) *lea
 }
 
 // reason expects an error with one of the reasons, and checks what holds for
-// every error a store ever returns.
+// every error of a store.
 func (e *env) reason(call string, err error, want ...leasehold.Reason) *leasehold.Error {
 	e.Helper()
 	var typed *leasehold.Error
@@ -107,7 +107,7 @@ func (e *env) reason(call string, err error, want ...leasehold.Reason) *leasehol
 	return typed
 }
 
-// secret expects a text to give no id away.
+// secret expects a text to show no id.
 func (e *env) secret(where, text string) {
 	e.Helper()
 	e.mu.Lock()
@@ -142,13 +142,13 @@ func (e *env) renewFor(l leasehold.Lease, ttl time.Duration) leasehold.Lease {
 	return renewed
 }
 
-// renewErr is what comes of trying to renew.
+// renewErr tries to renew.
 func (e *env) renewErr(l leasehold.Lease) error {
 	_, err := e.store.Renew(e.Context(), leasehold.RenewRequest{ID: l.ID, Resource: l.Resource})
 	return err
 }
 
-// release gives back or ends the check.
+// release releases or ends the check.
 func (e *env) release(l leasehold.Lease) leasehold.Lease {
 	e.Helper()
 	ended, err := e.store.Release(e.Context(), leasehold.ReleaseRequest{ID: l.ID, Resource: l.Resource})
@@ -162,13 +162,13 @@ func (e *env) release(l leasehold.Lease) leasehold.Lease {
 	return ended
 }
 
-// releaseErr is what comes of trying to release.
+// releaseErr tries to release.
 func (e *env) releaseErr(l leasehold.Lease) error {
 	_, err := e.store.Release(e.Context(), leasehold.ReleaseRequest{ID: l.ID, Resource: l.Resource})
 	return err
 }
 
-// status asks about a resource, and checks what holds for every such answer.
+// status returns the status of a resource, and checks what holds for every one.
 func (e *env) status(resource string) leasehold.Status {
 	e.Helper()
 	s, err := e.store.Status(e.Context(), resource)
@@ -197,7 +197,7 @@ func (e *env) held(l leasehold.Lease) leasehold.Lease {
 	e.Helper()
 	s := e.status(l.Resource)
 	if !s.Locked() || s.Lease.Holder != l.Holder || s.Lease.Token != l.Token || !s.Check(l.Token) {
-		e.Fatalf("Status(%q) = %s, want held by %q with token %d", l.Resource, tell(s), l.Holder, l.Token)
+		e.Fatalf("Status(%q) = %s, want held by %q with token %d", l.Resource, describeStatus(s), l.Holder, l.Token)
 	}
 	return *s.Lease
 }
@@ -206,7 +206,7 @@ func (e *env) held(l leasehold.Lease) leasehold.Lease {
 func (e *env) free(resource string) {
 	e.Helper()
 	if s := e.status(resource); s.Locked() {
-		e.Fatalf("Status(%q) = %s, want free", resource, tell(s))
+		e.Fatalf("Status(%q) = %s, want free", resource, describeStatus(s))
 	}
 }
 
@@ -215,26 +215,26 @@ func (e *env) ended(l leasehold.Lease, want leasehold.State) {
 	e.Helper()
 	s := e.status(l.Resource)
 	if s.Locked() {
-		e.Fatalf("Status(%q) = %s, want %v", l.Resource, tell(s), want)
+		e.Fatalf("Status(%q) = %s, want %v", l.Resource, describeStatus(s), want)
 	}
 	if !e.h.can(Memory) {
 		return
 	}
 	if s.Lease == nil || s.Lease.State != want || s.Lease.Token != l.Token {
-		e.Fatalf("Status(%q) = %s, want %v with token %d", l.Resource, tell(s), want, l.Token)
+		e.Fatalf("Status(%q) = %s, want %v with token %d", l.Resource, describeStatus(s), want, l.Token)
 	}
 }
 
-// tell describes a status in a failure line.
-func tell(s leasehold.Status) string {
+// describeStatus describes a status in a failure line.
+func describeStatus(s leasehold.Status) string {
 	if s.Lease == nil {
 		return "available"
 	}
 	return fmt.Sprintf("%v, holder %q, token %d, %v remaining", s.Lease.State, s.Lease.Holder, s.Lease.Token, s.Lease.Remaining)
 }
 
-// lost is the reason given for an ended id: the exact one where the store
-// remembers, else just that it is unknown.
+// lost are the reasons for an ended id: the exact one where the store remembers,
+// else that it is unknown, too.
 func (e *env) lost(exact leasehold.Reason) []leasehold.Reason {
 	if e.h.can(Memory) {
 		return []leasehold.Reason{exact}

@@ -56,7 +56,7 @@ var caught = map[flaw]string{
 	ignoresPriority:     "Fairness/HigherPriorityFirst",
 	sleepsThroughExpiry: "Wait/WokenByExpiry",
 	forgetsTheDead:      "Mistakes/DeadWaiterBlocksFairQueue",
-	keepsUnreceived:     "Context/GrantNobodyReceivedIsGivenBack",
+	keepsUnreceived:     "Context/UnreceivedGrantIsReleased",
 	restartsTokens:      "Mistakes/TokenRepeatsAfterRestart",
 	stopsTime:           "Mistakes/TimeStandsWhileTheStoreIsDown",
 }

@@ -74,7 +74,7 @@ func (n *naive) ReleaseHolder(_ context.Context, holder, why string) (int, error
 		}
 	}
 	for _, resource := range freed { // all have ended before anybody gets one
-		n.serve(resource)
+		n.grantNext(resource)
 	}
 	return count, nil
 }

@@ -11,11 +11,11 @@ import (
 
 // queue is the naive store's queue of one resource, in the order of arrival.
 type queue struct {
-	waiters []*place
-	alarm   *time.Timer // rings when the lease in the way ends
+	waiters []*waiter
+	timer   *time.Timer // fires when the lease in the way ends
 }
 
-type place struct {
+type waiter struct {
 	request leasehold.AcquireRequest
 	since   time.Time
 	arrived int
@@ -28,13 +28,13 @@ type answer struct {
 }
 
 // waiting returns the waiters in the order in which they will be served.
-func (n *naive) waiting(resource string) []*place {
+func (n *naive) waiting(resource string) []*waiter {
 	q := n.queues[resource]
 	if q == nil {
 		return nil
 	}
 	sorted := slices.Clone(q.waiters)
-	slices.SortStableFunc(sorted, func(a, b *place) int {
+	slices.SortStableFunc(sorted, func(a, b *waiter) int {
 		if n.flaw == servesLastFirst {
 			return b.arrived - a.arrived
 		}
@@ -46,18 +46,18 @@ func (n *naive) waiting(resource string) []*place {
 	return sorted
 }
 
-// serve grants to the next waiter if it can, and otherwise sets the alarm. A
-// waiter whose id was spent elsewhere in the meantime gets no lease.
-func (n *naive) serve(resource string) {
+// grantNext grants to the next waiter if it can, and otherwise sets the timer. A
+// waiter whose id was used elsewhere in the meantime gets no lease.
+func (n *naive) grantNext(resource string) {
 	for _, w := range n.waiting(resource) {
 		now := n.now()
 		o := n.acquire(now, w.request)
 		n.write(now, o)
 		if o.Reason == leasehold.ReasonHeld || o.Reason == leasehold.ReasonBreaking {
-			n.setAlarm(resource, o.Row.Remaining(now))
+			n.setTimer(resource, o.Row.Remaining(now))
 			return
 		}
-		n.leave(w)
+		n.dequeue(w)
 		if o.Reason != "" {
 			w.answer <- answer{err: n.refusal(now, o)}
 			continue
@@ -67,24 +67,24 @@ func (n *naive) serve(resource string) {
 	}
 }
 
-func (n *naive) setAlarm(resource string, in time.Duration) {
+func (n *naive) setTimer(resource string, in time.Duration) {
 	q := n.queues[resource]
-	if q.alarm != nil {
-		q.alarm.Stop()
+	if q.timer != nil {
+		q.timer.Stop()
 	}
 	if in == leasehold.Infinite || n.flaw == sleepsThroughExpiry {
 		return
 	}
-	q.alarm = time.AfterFunc(in, func() {
+	q.timer = time.AfterFunc(in, func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		if !n.closed {
-			n.serve(resource)
+			n.grantNext(resource)
 		}
 	})
 }
 
-func (n *naive) leave(w *place) bool {
+func (n *naive) dequeue(w *waiter) bool {
 	q := n.queues[w.request.Resource]
 	i := slices.Index(q.waiters, w)
 	if i >= 0 {
@@ -93,27 +93,27 @@ func (n *naive) leave(w *place) bool {
 	return i >= 0
 }
 
-func (n *naive) join(r leasehold.AcquireRequest) *place {
+func (n *naive) enqueue(r leasehold.AcquireRequest) *waiter {
 	q := n.queues[r.Resource]
 	if q == nil {
 		q = &queue{}
 		n.queues[r.Resource] = q
 	}
 	n.arrived++
-	w := &place{request: r, since: n.now().WallTime(), arrived: n.arrived, answer: make(chan answer, 1)}
+	w := &waiter{request: r, since: n.now().WallTime(), arrived: n.arrived, answer: make(chan answer, 1)}
 	q.waiters = append(q.waiters, w)
 	return w
 }
 
-// dismiss tells everybody that the store closes.
-func (n *naive) dismiss() {
+// closeQueues ends all waits.
+func (n *naive) closeQueues() {
 	for _, q := range n.queues {
 		for _, w := range q.waiters {
 			close(w.answer)
 		}
 		q.waiters = nil
-		if q.alarm != nil {
-			q.alarm.Stop()
+		if q.timer != nil {
+			q.timer.Stop()
 		}
 	}
 }
@@ -124,8 +124,8 @@ func (n *naive) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 		return g, err
 	}
 	n.mu.Lock()
-	w := n.join(r)
-	n.serve(r.Resource)
+	w := n.enqueue(r)
+	n.grantNext(r.Resource)
 	n.mu.Unlock()
 	timeout := r.Timeout
 	if timeout == 0 {
@@ -142,22 +142,22 @@ func (n *naive) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 		}
 		return a.Grant, a.err
 	case <-late:
-		return n.giveUp(w, "timeout", &leasehold.Error{Reason: leasehold.ReasonTimeout, Waited: timeout})
+		return n.abandon(w, "timeout", &leasehold.Error{Reason: leasehold.ReasonTimeout, Waited: timeout})
 	case <-ctx.Done():
-		return n.giveUp(w, "cancelled", &leasehold.Error{Reason: leasehold.ReasonCancelled, Cause: context.Cause(ctx)})
+		return n.abandon(w, "cancelled", &leasehold.Error{Reason: leasehold.ReasonCancelled, Cause: context.Cause(ctx)})
 	}
 }
 
-// giveUp leaves the queue. A grant that came in the same moment counts, except
-// that nobody is left to receive it: then it is given back.
-func (n *naive) giveUp(w *place, why string, err error) (leasehold.Grant, error) {
+// abandon dequeues the waiter. A grant in the same moment is released, unless the
+// waiter can still receive it.
+func (n *naive) abandon(w *waiter, why string, err error) (leasehold.Grant, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.flaw == forgetsTheDead {
 		return leasehold.Grant{}, err
 	}
 	now := n.now()
-	if n.leave(w) {
+	if n.dequeue(w) {
 		n.record(now, leasehold.Record{Kind: leasehold.KindFailed, Resource: w.request.Resource, Holder: w.request.Holder, Why: why})
 		return leasehold.Grant{}, err
 	}
@@ -168,7 +168,7 @@ func (n *naive) giveUp(w *place, why string, err error) (leasehold.Grant, error)
 	if ok && n.flaw != keepsUnreceived {
 		release := leasehold.ReleaseRequest{ID: a.ID, Why: "abandoned"}
 		n.write(now, machine.Release(now, release, n.row(a.Resource), machine.Standard))
-		n.serve(a.Resource)
+		n.grantNext(a.Resource)
 	}
 	return leasehold.Grant{}, err
 }

@@ -82,7 +82,7 @@ func (n *naive) run(ctx context.Context, invalid error, decide func(machine.Inst
 	if o.Reason != "" {
 		return o, now, n.refusal(now, o)
 	}
-	n.serve(o.Row.Resource)
+	n.grantNext(o.Row.Resource)
 	return o, now, nil
 }
 
@@ -235,7 +235,7 @@ func (n *naive) Close() error {
 	defer n.mu.Unlock()
 	if !n.closed {
 		n.closed, n.paused = true, time.Now()
-		n.dismiss()
+		n.closeQueues()
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -10,13 +11,13 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// Recorder is a store that writes down what its callers were told, so that
-// CheckHistory can decide whether one store that does one thing at a time
-// could have said all that. Powers that it does not have are not recorded.
+// Recorder is a store that records calls and answers, so that CheckHistory can
+// decide whether a store that does one thing at a time could have answered so.
+// Powers that it does not have are not recorded.
 type Recorder struct {
 	mu    sync.Mutex
 	store leasehold.Store
-	clock int64 // a counter orders calls better than any real clock
+	clock int64 // a counter, which orders calls better than a real clock
 	calls []call
 }
 
@@ -77,9 +78,9 @@ type call struct {
 	resource string
 	id       leasehold.ID // shown, proposed or, in the answer, given
 	next     leasehold.ID // proposed by a transfer
-	holder   string       // who asks; of a transfer, who gets
+	holder   string       // of the request; of a transfer, the new one
 	proposed bool         // the caller knew the id before the answer
-	mortal   bool         // the lease is short and may end at any time
+	mayEnd   bool         // the lease is short and may expire at any time
 
 	begin, end int64
 
@@ -109,17 +110,17 @@ const (
 	repeated   result = "done before"
 	held       result = "held"
 	gone       result = "gone"     // the lease meant is not live
-	nothing    result = "nothing"  // no effect, and no word about the resource
+	nothing    result = "nothing"  // no effect, and nothing said about the resource
 	inDoubt    result = "in doubt" // it may have happened, or may happen yet
 	unexpected result = "unexpected"
 )
 
-// mortal leases are too short to rely on while a test runs.
-func mortal(ttl time.Duration) bool {
+// mayEnd reports whether a lease is too short to rely on while a test runs.
+func mayEnd(ttl time.Duration) bool {
 	return ttl != leasehold.Infinite && ttl < time.Minute
 }
 
-func (r *Recorder) open(c call) (call, leasehold.Store) {
+func (r *Recorder) start(c call) (call, leasehold.Store) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clock++
@@ -127,7 +128,7 @@ func (r *Recorder) open(c call) (call, leasehold.Store) {
 	return c, r.store
 }
 
-func (r *Recorder) shut(c call, l leasehold.Lease, err error) {
+func (r *Recorder) finish(c call, l leasehold.Lease, err error) {
 	c.err = err
 	if c.result == "" {
 		c.result = verdict(err)
@@ -147,7 +148,7 @@ func (r *Recorder) shut(c call, l leasehold.Lease, err error) {
 	r.calls = append(r.calls, c)
 }
 
-// verdict reads an error.
+// verdict returns the result that an error means.
 func verdict(err error) result {
 	switch {
 	case err == nil:
@@ -165,3 +166,89 @@ func verdict(err error) result {
 	}
 	return unexpected
 }
+
+// Acquire calls the store and records.
+func (r *Recorder) Acquire(ctx context.Context, q leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return r.acquire(q, func(s leasehold.Store) (leasehold.Grant, error) { return s.Acquire(ctx, q) })
+}
+
+// Wait calls the store and records an acquire.
+func (r *Recorder) Wait(ctx context.Context, q leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return r.acquire(q, func(s leasehold.Store) (leasehold.Grant, error) {
+		if w, ok := s.(leasehold.Waiter); ok {
+			return w.Wait(ctx, q)
+		}
+		return leasehold.Grant{}, missing
+	})
+}
+
+func (r *Recorder) acquire(q leasehold.AcquireRequest, send func(leasehold.Store) (leasehold.Grant, error)) (leasehold.Grant, error) {
+	c, s := r.start(call{
+		kind: callAcquire, resource: q.Resource, id: q.ID, holder: q.Holder,
+		proposed: !q.ID.IsZero(), mayEnd: mayEnd(q.TTL),
+	})
+	g, err := send(s)
+	if err == nil {
+		c.id = g.ID
+	}
+	if g.Idempotent {
+		c.result = repeated
+	}
+	r.finish(c, g.Lease, err)
+	return g, err
+}
+
+// Renew calls the store and records.
+func (r *Recorder) Renew(ctx context.Context, q leasehold.RenewRequest) (leasehold.Lease, error) {
+	c, s := r.start(call{kind: callRenew, resource: q.Resource, id: q.ID})
+	l, err := s.Renew(ctx, q)
+	r.finish(c, l, err)
+	return l, err
+}
+
+// Release calls the store and records.
+func (r *Recorder) Release(ctx context.Context, q leasehold.ReleaseRequest) (leasehold.Lease, error) {
+	c, s := r.start(call{kind: callRelease, resource: q.Resource, id: q.ID})
+	l, err := s.Release(ctx, q)
+	r.finish(c, l, err)
+	return l, err
+}
+
+// Break calls the store and records. The model knows no break periods: send
+// none.
+func (r *Recorder) Break(ctx context.Context, q leasehold.BreakRequest) (leasehold.Lease, error) {
+	c, s := r.start(call{kind: callBreak, resource: q.Resource})
+	l, err := leasehold.Lease{}, error(missing)
+	if b, ok := s.(leasehold.Breaker); ok {
+		l, err = b.Break(ctx, q)
+	}
+	r.finish(c, l, err)
+	return l, err
+}
+
+// Transfer calls the store and records. The request must propose an id, or the
+// history cannot know which one is live if the answer is lost.
+func (r *Recorder) Transfer(ctx context.Context, q leasehold.TransferRequest) (leasehold.Lease, error) {
+	c, s := r.start(call{kind: callTransfer, resource: q.Resource, id: q.ID, next: q.Proposed, holder: q.To})
+	l, err := leasehold.Lease{}, error(missing)
+	if t, ok := s.(leasehold.Transferer); ok {
+		l, err = t.Transfer(ctx, q)
+	}
+	r.finish(c, l, err)
+	return l, err
+}
+
+// Status calls the store and records.
+func (r *Recorder) Status(ctx context.Context, resource string) (leasehold.Status, error) {
+	c, s := r.start(call{kind: callStatus, resource: resource})
+	status, err := s.Status(ctx, resource)
+	var l leasehold.Lease
+	if status.Lease != nil {
+		l = *status.Lease
+	}
+	r.finish(c, l, err)
+	return status, err
+}
+
+// Close closes the store.
+func (r *Recorder) Close() error { return r.store.Close() }

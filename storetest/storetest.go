@@ -13,10 +13,29 @@
 //		})
 //	}
 //
-// The suite is split by topic, one file each. New behaviour goes into the
-// suite first, never into one driver's own tests. Beside the suite there is a
-// history checker (Hammer, Recorder, CheckHistory), for tests that break a
-// store on purpose, and a set of benchmarks (Bench).
+// How the package is organised:
+//
+//   - storetest.go: the Harness, which says how to open a store and what it lacks,
+//     the list of topics, and Run.
+//   - capability.go: what a store may lack. Run fails if the harness is wrong about
+//     it; a check runs only if the store has what the check needs.
+//   - topic_*.go: the checks, one or two topics a file. A check is a function of an
+//     env. New behaviour goes here first, never into one driver's own tests.
+//   - env.go, expect.go, waiter.go: what checks are written with. An env is a store
+//     of its own, the time that passes, calls that must succeed or fail in a certain
+//     way, and waits under way. With Harness.Bubble each check runs in a
+//     testing/synctest bubble, where hours take milliseconds; otherwise in real
+//     time.
+//   - audit.go: what holds at the end of every check: the history has no gaps,
+//     agrees with the leases and shows no id.
+//   - recorder.go, load.go, linearizable.go: the linearizability check, for tests
+//     that break a store on purpose. Hammer makes random calls, a Recorder records
+//     calls and answers, CheckHistory expects some order of the calls to explain all
+//     answers.
+//   - bench.go: benchmarks of any store.
+//
+// The package's own tests run the suite on the memory store and on a naive one, and
+// show that each flaw built into the naive store fails a check.
 package storetest
 
 import (
@@ -28,7 +47,7 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// Harness tells the suite how to make a store and what it can do.
+// Harness says how to open a store and what it can do.
 type Harness struct {
 	// Open makes a fresh, empty store, and closes it by t.Cleanup. A check may
 	// have closed it before: the second Close must do no harm. With Bubble, it
@@ -41,14 +60,14 @@ type Harness struct {
 	Reopen func(t testing.TB, old leasehold.Store) leasehold.Store
 
 	// Bubble runs every check in a synctest bubble, where hours pass in
-	// milliseconds and ends are exact. It is for stores that talk to nobody
+	// milliseconds and ends are exact. It is for stores that talk to nothing
 	// outside the process. Otherwise checks take real time, and the few that
 	// would need hours do not run.
 	Bubble bool
 
-	// Parallel runs the checks at the same time, which makes up for real
-	// waiting. Open is then called from several goroutines, and the stores that
-	// it makes must not see each other's leases. It has no effect with Bubble.
+	// Parallel runs the checks at the same time, because most of their real time
+	// is waiting. Open is then called from several goroutines, and its stores
+	// must not see each other's leases. It has no effect with Bubble.
 	Parallel bool
 
 	// MinTTL and MaxTTL are the store's limits, where narrower than
@@ -60,9 +79,9 @@ type Harness struct {
 	// leasehold.MaxResource. Zero: that.
 	MaxResource int
 
-	// Slack is how coarse the store's clock is: how much later than its end a
-	// lease may let go, and how far off Remaining may be. Zero: nothing in a
-	// bubble, half a second otherwise.
+	// Slack is how coarse the store's clock is: how late a lease may expire, and
+	// how far off Remaining may be. Zero: nothing in a bubble, half a second
+	// otherwise.
 	Slack time.Duration
 
 	// Without lists what the store cannot do. The suite fails if the store can
@@ -70,21 +89,21 @@ type Harness struct {
 	Without []Capability
 }
 
-// check is one line of the contract.
+// check is one rule of the contract.
 type check struct {
 	name  string
 	run   func(e *env)
 	needs []Capability
 
-	// simulated: it needs more time than anybody has, so it runs in bubbles.
+	// simulated: it takes hours, so it runs only in bubbles.
 	simulated bool
-	// parallel work at full speed: it runs outside of bubbles, too, because
-	// nothing in it waits for a clock.
+	// unbubbled: it runs outside of bubbles, at full speed on all processors.
+	// Nothing in it waits for a clock.
 	unbubbled bool
 	// reopens: it needs Harness.Reopen.
 	reopens bool
-	// gaps: it switches history off or purges it, so that the audit at the end
-	// of the check must not ask for a record of everything.
+	// gaps: it switches history off or purges it, so that the audit must not
+	// expect a record of everything.
 	gaps bool
 }
 
@@ -132,27 +151,26 @@ func topics() []topic {
 	}
 }
 
-// Run holds a store to the contract.
+// Run checks a store against the contract.
 func Run(t *testing.T, h Harness) {
 	h = h.withDefaults(t)
 	together := h.Parallel && !h.Bubble
-	seats := make(chan struct{}, 32)
+	slots := make(chan struct{}, 32) // checks at the same time
 	each(together, topics(), func(topic topic) {
 		t.Run(topic.name, func(t *testing.T) {
 			each(together, topic.checks, func(c check) {
-				seats <- struct{}{}
-				defer func() { <-seats }()
+				slots <- struct{}{}
+				defer func() { <-slots }()
 				if h.runs(c) {
-					t.Run(c.name, func(t *testing.T) { h.perform(t, c) })
+					t.Run(c.name, func(t *testing.T) { h.runCheck(t, c) })
 				}
 			})
 		})
 	})
 }
 
-// each calls f for all of them, together or one after the other. Checks that
-// run together mostly sleep, so t.Parallel, which counts processors, would let
-// in far too few.
+// each calls f for all of them, together or one after the other. Parallel checks
+// mostly sleep, so t.Parallel, which counts processors, would run far too few.
 func each[T any](together bool, all []T, f func(T)) {
 	var running sync.WaitGroup
 	for _, one := range all {
@@ -187,8 +205,8 @@ func (h Harness) withDefaults(t *testing.T) Harness {
 	return h
 }
 
-// runs reports whether a check concerns the store. One that does not is left
-// out and not skipped: the harness says in one place what a store lacks.
+// runs reports whether a check concerns the store. Others are left out, not
+// skipped: only the harness says what a store lacks.
 func (h Harness) runs(c check) bool {
 	if c.simulated && !h.Bubble || c.reopens && h.Reopen == nil {
 		return false
@@ -201,7 +219,7 @@ func (h Harness) runs(c check) bool {
 	return true
 }
 
-func (h Harness) perform(t *testing.T, c check) {
+func (h Harness) runCheck(t *testing.T, c check) {
 	if h.Bubble && !c.unbubbled {
 		bubble(t, h, c.body())
 		return

@@ -17,8 +17,8 @@ type waiter struct {
 	err     error
 }
 
-// wait starts to wait, and returns when the waiter stands in the queue, as far
-// as that can be known, or has its answer.
+// wait starts a wait, and returns when the waiter is in the queue, as far as that
+// can be known, or has its answer.
 func (e *env) wait(r leasehold.AcquireRequest) *waiter {
 	e.Helper()
 	if r.Timeout == 0 {
@@ -27,7 +27,7 @@ func (e *env) wait(r leasehold.AcquireRequest) *waiter {
 	before := e.queued(r.Resource)
 	w := e.start(r)
 	if e.h.Bubble {
-		e.settle()
+		e.waitIdle()
 		return w
 	}
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
@@ -37,7 +37,7 @@ func (e *env) wait(r leasehold.AcquireRequest) *waiter {
 		case <-time.After(5 * time.Millisecond): // polls a store in another process
 		}
 		if !e.h.can(ShownQueue) {
-			time.Sleep(200 * time.Millisecond) // nothing tells when it has arrived
+			time.Sleep(200 * time.Millisecond) // nothing shows when it has arrived
 			return w
 		}
 		if e.queued(r.Resource) > before {
@@ -48,7 +48,7 @@ func (e *env) wait(r leasehold.AcquireRequest) *waiter {
 	return nil
 }
 
-// start starts to wait and does not look.
+// start starts a wait and returns at once.
 func (e *env) start(r leasehold.AcquireRequest) *waiter {
 	e.Helper()
 	e.learn(r.ID)
@@ -71,8 +71,7 @@ func (e *env) queued(resource string) int {
 	return len(e.status(resource).Waiters)
 }
 
-// answered waits for the answer. In a bubble that lets as much time go by as
-// the store needs.
+// answered waits for the answer, in a bubble for as long as the store needs.
 func (w *waiter) answered() {
 	w.e.Helper()
 	patience := 20*time.Second + 2*w.e.short
@@ -101,7 +100,7 @@ func (w *waiter) granted() leasehold.Grant {
 func (w *waiter) atOnce() leasehold.Grant {
 	w.e.Helper()
 	if w.e.h.Bubble {
-		w.e.settle()
+		w.e.waitIdle()
 		w.over()
 	}
 	return w.granted()
@@ -118,8 +117,8 @@ func (w *waiter) failed() error {
 	return w.err
 }
 
-// leave cancels the wait and expects the store to notice.
-func (w *waiter) leave() error {
+// abandon cancels the wait and expects an error.
+func (w *waiter) abandon() error {
 	w.e.Helper()
 	w.cancel(nil)
 	return w.failed()

@@ -12,26 +12,15 @@ type Leases struct {
 	NextCursor string  `json:"next_cursor" doc:"Empty on the last page."`
 }
 
-// FromLeasePage puts a page into its JSON shape.
+// FromLeasePage converts a page.
 func FromLeasePage(p leasehold.LeasePage) Leases {
-	w := Leases{Leases: make([]Lease, len(p.Leases)), NextCursor: p.Cursor}
-	for i, l := range p.Leases {
-		w.Leases[i] = FromLease(l)
-	}
-	return w
+	return Leases{Leases: convert(p.Leases, FromLease), NextCursor: p.Cursor}
 }
 
 // Page is the inverse of FromLeasePage.
 func (w Leases) Page() (leasehold.LeasePage, error) {
-	p := leasehold.LeasePage{Cursor: w.NextCursor}
-	for _, l := range w.Leases {
-		lease, err := l.Lease()
-		if err != nil {
-			return p, err
-		}
-		p.Leases = append(p.Leases, lease)
-	}
-	return p, nil
+	leases, err := convertBack(w.Leases, Lease.Lease)
+	return leasehold.LeasePage{Leases: leases, Cursor: w.NextCursor}, err
 }
 
 // Resource is the answer to GET /v1/resource.
@@ -50,7 +39,7 @@ type Place struct {
 	Position int       `json:"position"`
 }
 
-// FromStatus puts a status into its JSON shape.
+// FromStatus converts a status.
 func FromStatus(s leasehold.Status) Resource {
 	w := Resource{Resource: s.Resource, Locked: s.Locked(), Waiters: make([]Place, len(s.Waiters))}
 	if s.Lease != nil {
@@ -94,7 +83,7 @@ type Record struct {
 	Details  map[string]string `json:"details"`
 }
 
-// FromRecord puts a record into its JSON shape.
+// FromRecord converts a record.
 func FromRecord(r leasehold.Record) Record {
 	w := Record{
 		Seq: r.Seq, At: r.At.UTC(), Event: string(r.Kind), Resource: r.Resource, Holder: r.Holder, Token: r.Token,
@@ -129,26 +118,36 @@ type History struct {
 	NextCursor string   `json:"next_cursor" doc:"Empty on the last page."`
 }
 
-// FromHistoryPage puts a page into its JSON shape.
+// FromHistoryPage converts a page.
 func FromHistoryPage(p leasehold.HistoryPage) History {
-	w := History{History: make([]Record, len(p.Records)), NextCursor: p.Cursor}
-	for i, r := range p.Records {
-		w.History[i] = FromRecord(r)
-	}
-	return w
+	return History{History: convert(p.Records, FromRecord), NextCursor: p.Cursor}
 }
 
 // Page is the inverse of FromHistoryPage.
 func (w History) Page() (leasehold.HistoryPage, error) {
-	p := leasehold.HistoryPage{Cursor: w.NextCursor}
-	for _, r := range w.History {
-		record, err := r.Record()
-		if err != nil {
-			return p, err
-		}
-		p.Records = append(p.Records, record)
+	records, err := convertBack(w.History, Record.Record)
+	return leasehold.HistoryPage{Records: records, Cursor: w.NextCursor}, err
+}
+
+// convert converts the items of a page. None is an empty list in JSON, not null.
+func convert[A, B any](all []A, one func(A) B) []B {
+	converted := make([]B, len(all))
+	for i, a := range all {
+		converted[i] = one(a)
 	}
-	return p, nil
+	return converted
+}
+
+// convertBack is the inverse of convert. It stops at the first error.
+func convertBack[B, A any](all []B, one func(B) (A, error)) (converted []A, _ error) {
+	for _, b := range all {
+		a, err := one(b)
+		if err != nil {
+			return nil, err
+		}
+		converted = append(converted, a)
+	}
+	return converted, nil
 }
 
 // Setting is one run-time setting as it is read.
@@ -173,7 +172,7 @@ type SetRequest struct {
 	Value any `json:"value"`
 }
 
-// FromSetting puts a setting into its JSON shape.
+// FromSetting converts a setting.
 func FromSetting(s leasehold.Setting) Setting {
 	w := Setting{
 		Key: s.Key, Value: s.Value, Default: s.Default, Type: s.Type(),
@@ -185,10 +184,10 @@ func FromSetting(s leasehold.Setting) Setting {
 	return w
 }
 
-// Setting is the inverse of FromSetting. JSON numbers become whole again.
+// Setting is the inverse of FromSetting. Numbers become integers again.
 func (w Setting) Setting() leasehold.Setting {
 	s := leasehold.Setting{
-		Key: w.Key, Value: wholeAgain(w.Value), Default: wholeAgain(w.Default),
+		Key: w.Key, Value: toInteger(w.Value), Default: toInteger(w.Default),
 		Description: w.Description, RequiresRestart: w.RequiresRestart,
 	}
 	if w.Min != nil && w.Max != nil {
@@ -197,7 +196,7 @@ func (w Setting) Setting() leasehold.Setting {
 	return s
 }
 
-func wholeAgain(v any) any {
+func toInteger(v any) any {
 	if f, ok := v.(float64); ok {
 		return int64(f)
 	}

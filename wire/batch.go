@@ -1,6 +1,10 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+)
 
 // MaxOperations is how many operations a batch may have.
 const MaxOperations = 256
@@ -11,10 +15,32 @@ type BatchRequest struct {
 	Operations []Operation `json:"operations" doc:"1 to 256, in no order among themselves."`
 }
 
-// Operation is one operation of a batch.
+// Operation is one operation of a batch: a call, and the body that it has as a
+// request of its own.
 type Operation struct {
 	Op      string          `json:"op" enum:"acquire,renew,release"`
 	Request json.RawMessage `json:"request" schema:"AcquireRequest,RenewRequest,ReleaseRequest" doc:"The body of the call of that name. An acquire does not wait here."`
+}
+
+// AppendJSON appends what json.Marshal writes. Requests must be JSON without
+// spaces, and names of operations need no escapes.
+func (w BatchRequest) AppendJSON(b []byte) ([]byte, error) {
+	size := len(`{"operations":[]}`)
+	for _, o := range w.Operations {
+		size += len(`{"op":"","request":},`) + len(o.Op) + len(o.Request)
+	}
+	b = append(slices.Grow(b, size), `{"operations":[`...)
+	for i, o := range w.Operations {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"op":"`...)
+		b = append(b, o.Op...)
+		b = append(b, `","request":`...)
+		b = append(b, o.Request...)
+		b = append(b, '}')
+	}
+	return append(b, `]}`...), nil
 }
 
 // BatchAnswer is the answer to a batch.
@@ -26,4 +52,25 @@ type BatchAnswer struct {
 type Answer struct {
 	Status int             `json:"status" doc:"The HTTP status of the call."`
 	Body   json.RawMessage `json:"body" schema:"Grant,Owned,Released,Problem" doc:"The answer of the call, or the problem."`
+}
+
+// AppendJSON appends what json.Marshal writes. Bodies must be JSON without
+// spaces.
+func (w BatchAnswer) AppendJSON(b []byte) ([]byte, error) {
+	size := len(`{"answers":[]}`)
+	for _, a := range w.Answers {
+		size += len(`{"status":200,"body":},`) + len(a.Body)
+	}
+	b = append(slices.Grow(b, size), `{"answers":[`...)
+	for i, a := range w.Answers {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"status":`...)
+		b = strconv.AppendInt(b, int64(a.Status), 10)
+		b = append(b, `,"body":`...)
+		b = append(b, a.Body...)
+		b = append(b, '}')
+	}
+	return append(b, `]}`...), nil
 }

@@ -110,7 +110,7 @@ func inUTC(l leasehold.Lease) leasehold.Lease {
 	return l
 }
 
-// overWire writes a shape as JSON and reads it back.
+// overWire writes a value as JSON and reads it back.
 func overWire[T any](t interface{ Fatalf(string, ...any) }, sent T) (received T) {
 	text, err := json.Marshal(sent)
 	if err != nil {

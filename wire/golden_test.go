@@ -50,9 +50,9 @@ func TestGoldenAnswers(t *testing.T) {
 	record := leasehold.Record{Seq: 9, At: golden.AcquiredAt, Kind: leasehold.KindBroken, Resource: "r", Holder: "h", Token: 7,
 		Before: leasehold.StateActive, After: leasehold.StateBroken, Renewals: 3, Why: "operator", Details: map[string]string{"by": "x"}}
 	for _, c := range []struct {
-		name  string
-		shape any
-		want  string
+		name string
+		body any
+		want string
 	}{
 		{"lease to its owner", FromLease(owned()), "{" + goldenOwned + "}"},
 		{"lease to others", FromLease(golden), "{" + goldenFields + "}"},
@@ -85,7 +85,7 @@ func TestGoldenAnswers(t *testing.T) {
 		{"boolean setting", FromSetting(toggle), `{"key":"auto_expire_enabled","value":true,"default":true,"type":"boolean",` +
 			`"description":"` + toggle.Description + `","requires_restart":false}`},
 	} {
-		checkGolden(t, c.name, c.shape, c.want)
+		checkGolden(t, c.name, c.body, c.want)
 	}
 }
 
@@ -121,9 +121,9 @@ func TestGoldenRequests(t *testing.T) {
 	bare := leasehold.AcquireRequest{Resource: "r", Holder: "h"}
 	id, other := goldenID.Reveal(), otherID.Reveal()
 	for _, c := range []struct {
-		name  string
-		shape any
-		want  string
+		name string
+		body any
+		want string
 	}{
 		{"acquire", FromAcquire(bare, false), `{"resource":"r","holder":"h"}`},
 		{"full acquire", FromAcquire(full, true), `{"resource":"r","holder":"h","ttl_seconds":90,"lease_id":"` + id +
@@ -144,13 +144,13 @@ func TestGoldenRequests(t *testing.T) {
 		{"check", CheckRequest{Resource: "r", Token: 7}, `{"resource":"r","token":7}`},
 		{"set", SetRequest{Value: 60}, `{"value":60}`},
 	} {
-		checkGolden(t, c.name, c.shape, c.want)
+		checkGolden(t, c.name, c.body, c.want)
 	}
 }
 
-func checkGolden(t *testing.T, name string, shape any, want string) {
+func checkGolden(t *testing.T, name string, body any, want string) {
 	t.Helper()
-	got, err := json.Marshal(shape)
+	got, err := json.Marshal(body)
 	if err != nil {
 		t.Fatalf("%s: Marshal = %v, want success", name, err)
 	}

@@ -1,11 +1,15 @@
-// Package wire is the JSON that travels between the server and its clients:
-// the shapes, and the one table between problem codes and errors. The server
-// writes what the client reads with the same types, so that a store behind the
-// wire answers like the store itself.
+// Package wire is the JSON between the server and its clients: the type of every
+// body, their encoding and decoding, and the one table of problem codes, errors
+// and HTTP statuses. Server and client use the same types, so that a store behind
+// a server answers like the store itself.
 //
-// What does not survive the way: times come back in UTC, how long something
-// waited is cut to milliseconds, an empty map in an answer comes back as none,
-// and the cause of an error comes back as its text.
+// lease.go, request.go, answer.go and batch.go have the types; From… functions
+// convert values of package leasehold, and methods convert them back. problem.go
+// has the errors, encode.go and decode.go the fast ways around encoding/json.
+//
+// What a conversion there and back changes: times come back in UTC, how long
+// something waited is cut to milliseconds, an empty map in an answer comes back as
+// none, and the cause of an error comes back as its text.
 package wire
 
 import (
@@ -32,8 +36,8 @@ type Lease struct {
 	Metadata    map[string]string `json:"metadata"`
 }
 
-// FromLease puts a lease into its JSON shape. The id is revealed if it is
-// there: a store sets it only in answers to the owner.
+// FromLease converts a lease. It reveals the id if there is one: a store sets it
+// only in answers to the owner.
 func FromLease(l leasehold.Lease) Lease {
 	w := Lease{
 		Resource: l.Resource, Holder: l.Holder, Token: l.Token, Status: l.State.String(),
@@ -72,7 +76,7 @@ func (w Lease) Lease() (leasehold.Lease, error) {
 	if l.State, err = leasehold.ParseState(w.Status); err != nil {
 		return l, err
 	}
-	l.ID, err = optionalID(w.LeaseID)
+	l.ID, err = parseID("lease_id", w.LeaseID)
 	return l, err
 }
 
@@ -88,18 +92,18 @@ type Grant struct {
 	WaitedMS   *int64 `json:"waited_ms,omitempty" doc:"From receipt to grant, of a blocking acquire."`
 }
 
-// FromGrant puts a grant into its JSON shape.
+// FromGrant converts a grant.
 func FromGrant(g leasehold.Grant, blocking bool) Grant {
 	w := Grant{Lease: FromLease(g.Lease), Idempotent: g.Idempotent}
 	if blocking && g.Waited != leasehold.WaitUnknown {
-		ms := g.Waited.Milliseconds() // cut, never rounded up: the client counts validity from it
+		ms := g.Waited.Milliseconds() // cut, never rounded up: the client counts its deadline from it
 		w.WaitedMS = &ms
 	}
 	return w
 }
 
-// Grant is the inverse of FromGrant. A blocking answer that does not tell how
-// long it waited says so.
+// Grant is the inverse of FromGrant. Of a blocking answer without a time, Waited
+// is WaitUnknown.
 func (w Grant) Grant(blocking bool) (leasehold.Grant, error) {
 	l, err := w.Lease.Lease()
 	g := leasehold.Grant{Lease: l, Idempotent: w.Idempotent}
@@ -120,13 +124,12 @@ func seconds(d time.Duration) float64 {
 	return d.Seconds()
 }
 
-// exact is up to how many seconds, 48 days, a float64 holds nanoseconds.
+// exact is how many seconds, 48 days, a float64 holds to the nanosecond.
 const exact = 1 << 22
 
-// duration is the inverse of seconds: to the nanosecond for anything below 48
-// days, to the microsecond up to a hundred years.
-// What no duration can hold becomes the nearest that one can: a number from
-// elsewhere must not wrap around.
+// duration is the inverse of seconds: to the nanosecond below 48 days, to the
+// microsecond up to a hundred years. A number that no duration can hold becomes
+// the nearest that one can: it must not wrap around.
 func duration(s float64) time.Duration {
 	switch ns := math.Round(s * 1e9); {
 	case s == -1:
@@ -146,11 +149,4 @@ func duration(s float64) time.Duration {
 func milliseconds(ms int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	return time.Duration(min(max(ms, 0), most)) * time.Millisecond
-}
-
-func optionalID(s string) (leasehold.ID, error) {
-	if s == "" {
-		return leasehold.ID{}, nil
-	}
-	return leasehold.ParseID(s)
 }

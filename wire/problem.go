@@ -69,9 +69,8 @@ var statuses = map[leasehold.Reason]int{
 	leasehold.ReasonUnknown:     http.StatusGatewayTimeout,
 }
 
-// Status returns the HTTP status of an error. To propose the id of a lease
-// which has ended is a conflict; to show it is to show a lease that is not
-// found.
+// Status returns the HTTP status of an error. An ended lease is not found, but
+// proposing its id is a conflict.
 func Status(e *leasehold.Error) int {
 	status, ok := statuses[e.Reason]
 	switch {
@@ -83,7 +82,7 @@ func Status(e *leasehold.Error) int {
 	return status
 }
 
-// FromError puts an error into its JSON shape.
+// FromError converts an error.
 func FromError(e *leasehold.Error) Problem {
 	status := Status(e)
 	p := Problem{
@@ -93,7 +92,7 @@ func FromError(e *leasehold.Error) Problem {
 	}
 	if e.Current != nil {
 		current := *e.Current
-		current.ID = leasehold.ID{} // whoever is refused is not its owner
+		current.ID = leasehold.ID{} // the caller that is refused is not its owner
 		p.Current = new(FromLease(current))
 	}
 	if e.Current != nil || e.Waiting > 0 {
@@ -111,9 +110,9 @@ func FromError(e *leasehold.Error) Problem {
 	return p
 }
 
-// Error is the inverse of FromError. What was underneath the error comes back
-// as text; a code that this program does not know, from a newer server, becomes
-// the reason that its status stands for.
+// Error is the inverse of FromError. The cause comes back as text. A code that
+// this program does not know, from a newer server, becomes the reason that its
+// status stands for.
 func (p Problem) Error() *leasehold.Error {
 	e := &leasehold.Error{
 		Reason: leasehold.Reason(p.Code), Op: p.Operation, Resource: p.Resource, Store: p.Store,
@@ -141,8 +140,8 @@ func (p Problem) Error() *leasehold.Error {
 	return e
 }
 
-// cause recovers what stood underneath. If the code is unknown, it makes the
-// error one that is known and keeps what the server said.
+// cause recovers the cause. It replaces an unknown code by a known reason and
+// keeps the server's text.
 func (p Problem) cause(e *leasehold.Error) error {
 	if _, known := statuses[e.Reason]; !known {
 		e.Reason = ReasonOf(p.Status)

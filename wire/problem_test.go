@@ -71,7 +71,7 @@ func TestEndedIDs(t *testing.T) {
 	}
 }
 
-func TestErrorRoundTrip(t *testing.T) {
+func TestErrorThereAndBack(t *testing.T) {
 	var reasons []leasehold.Reason
 	for r := range allReasons {
 		reasons = append(reasons, r)

@@ -6,11 +6,16 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// The tags of the shapes, besides those of package json: sent:"nonzero" marks
-// fields that the server refuses where they are sent empty or as 0 (here, as in
-// the requests of a store, such a field is one that was left out); or:"NAME" is a
-// field that is required, by its own name or by that one; required:"NAME" says of
-// an embedded shape that it always has this field there.
+// Each body is converted by its Request method, which checks what only JSON can
+// get wrong: two names of one field that differ, ids that are no UUIDs, numbers
+// that no duration holds. The rules of the values are in the Validate methods of
+// the store's requests, which the server calls next.
+//
+// The tags, besides those of package json: sent:"nonzero" marks fields that the
+// server refuses where they are sent empty or as 0 (here, as in the requests of a
+// store, such a field was left out); or:"NAME" marks a field that is required, by
+// its own name or by that one; required:"NAME" says that an embedded type always
+// has this field there.
 
 // AcquireRequest is the body of POST /v1/leases/acquire.
 type AcquireRequest struct {
@@ -28,7 +33,7 @@ type AcquireRequest struct {
 	Priority    int               `json:"priority,omitempty" doc:"-100 to 100; higher is served first."`
 }
 
-// Request turns the body into a store's request, and says whether to wait.
+// Request returns the store's request and whether to wait.
 func (w AcquireRequest) Request() (r leasehold.AcquireRequest, wait bool, err error) {
 	r = leasehold.AcquireRequest{Metadata: w.Metadata, MaxRenewals: w.MaxRenewals, Priority: w.Priority}
 	if r.Resource, err = resource(w.Resource, w.FilePath); err != nil {
@@ -37,7 +42,7 @@ func (w AcquireRequest) Request() (r leasehold.AcquireRequest, wait bool, err er
 	if r.Holder, err = holder(w.Holder, w.AgentID); err != nil {
 		return r, false, err
 	}
-	if r.ID, err = optionalID(w.LeaseID); err != nil {
+	if r.ID, err = parseID("lease_id", w.LeaseID); err != nil {
 		return r, false, err
 	}
 	if r.TTL, err = ttl(w.TTL, w.Duration); err != nil {
@@ -46,7 +51,7 @@ func (w AcquireRequest) Request() (r leasehold.AcquireRequest, wait bool, err er
 	wait = w.Blocking
 	if w.TimeoutMS != nil {
 		if *w.TimeoutMS < 0 || *w.TimeoutMS > leasehold.MaxTimeout.Milliseconds() {
-			return r, false, invalid("timeout_ms", "wants 0 to 86400000")
+			return r, false, leasehold.Invalid("timeout_ms", "wants 0 to 86400000")
 		}
 		r.Timeout = time.Duration(*w.TimeoutMS) * time.Millisecond
 		wait = wait && r.Timeout > 0
@@ -66,7 +71,7 @@ func FromAcquire(r leasehold.AcquireRequest, blocking bool) AcquireRequest {
 		case leasehold.NoTimeout:
 			w.TimeoutMS = new(leasehold.MaxTimeout.Milliseconds())
 		default:
-			w.TimeoutMS = new((r.Timeout + time.Millisecond - 1).Milliseconds()) // never less than was asked for
+			w.TimeoutMS = new((r.Timeout + time.Millisecond - 1).Milliseconds()) // never less than requested
 		}
 	}
 	return w
@@ -84,7 +89,7 @@ type RenewRequest struct {
 	Token    uint64   `json:"token,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
 }
 
-// Request turns the body into a store's request.
+// Request returns the store's request.
 func (w RenewRequest) Request() (r leasehold.RenewRequest, err error) {
 	r = leasehold.RenewRequest{Token: w.Token}
 	if r.Resource, err = resource(w.Resource, w.FilePath); err != nil {
@@ -96,7 +101,7 @@ func (w RenewRequest) Request() (r leasehold.RenewRequest, err error) {
 	if r.TTL, err = ttl(w.TTL, w.Duration); err != nil {
 		return r, err
 	}
-	r.ID, err = requiredID("lease_id", w.LeaseID)
+	r.ID, err = parseID("lease_id", w.LeaseID)
 	return r, err
 }
 
@@ -116,7 +121,7 @@ type ReleaseRequest struct {
 	Reason   string `json:"reason,omitempty" doc:"Kept in the history."`
 }
 
-// Request turns the body into a store's request.
+// Request returns the store's request.
 func (w ReleaseRequest) Request() (r leasehold.ReleaseRequest, err error) {
 	r = leasehold.ReleaseRequest{Token: w.Token, Why: w.Reason}
 	if r.Resource, err = resource(w.Resource, w.FilePath); err != nil {
@@ -125,7 +130,7 @@ func (w ReleaseRequest) Request() (r leasehold.ReleaseRequest, err error) {
 	if r.Holder, err = holder(w.Holder, w.AgentID); err != nil {
 		return r, err
 	}
-	r.ID, err = requiredID("lease_id", w.LeaseID)
+	r.ID, err = parseID("lease_id", w.LeaseID)
 	return r, err
 }
 
@@ -149,13 +154,13 @@ type ChangeRequest struct {
 	Token    uint64 `json:"token,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
 }
 
-// Request turns the body into a store's request.
+// Request returns the store's request.
 func (w ChangeRequest) Request() (r leasehold.ChangeRequest, err error) {
 	r = leasehold.ChangeRequest{Resource: w.Resource, Holder: w.Holder, Token: w.Token}
-	if r.ID, err = requiredID("lease_id", w.LeaseID); err != nil {
-		return r, err
+	if r.ID, err = parseID("lease_id", w.LeaseID); err != nil || r.ID.IsZero() {
+		return r, err // of two problems clients see the first
 	}
-	r.Proposed, err = requiredID("proposed_lease_id", w.Proposed)
+	r.Proposed, err = parseID("proposed_lease_id", w.Proposed)
 	return r, err
 }
 
@@ -175,16 +180,13 @@ type TransferRequest struct {
 	Token    uint64            `json:"token,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
 }
 
-// Request turns the body into a store's request.
+// Request returns the store's request.
 func (w TransferRequest) Request() (r leasehold.TransferRequest, err error) {
 	r = leasehold.TransferRequest{Resource: w.Resource, To: w.To, Metadata: w.Metadata, Holder: w.Holder, Token: w.Token}
-	if r.ID, err = requiredID("lease_id", w.LeaseID); err != nil {
-		return r, err
+	if r.ID, err = parseID("lease_id", w.LeaseID); err != nil || r.ID.IsZero() {
+		return r, err // of two problems clients see the first
 	}
-	if w.Proposed == "" {
-		return r, nil
-	}
-	r.Proposed, err = requiredID("proposed_lease_id", w.Proposed)
+	r.Proposed, err = parseID("proposed_lease_id", w.Proposed)
 	return r, err
 }
 
@@ -203,12 +205,12 @@ type BreakRequest struct {
 	Reason   string   `json:"reason,omitempty" doc:"Kept in the history."`
 }
 
-// Request turns the body into a store's request.
+// Request returns the store's request.
 func (w BreakRequest) Request() (leasehold.BreakRequest, error) {
 	r := leasehold.BreakRequest{Resource: w.Resource, Why: w.Reason}
 	if w.Period != nil {
 		if !(*w.Period >= 0 && *w.Period <= leasehold.MaxBreakPeriod.Seconds()) {
-			return r, invalid("break_period_seconds", "wants 0 to 60")
+			return r, leasehold.Invalid("break_period_seconds", "wants 0 to 60")
 		}
 		r.Period = new(duration(*w.Period))
 	}
@@ -250,7 +252,13 @@ type GetRequest struct {
 }
 
 // Request returns the id.
-func (w GetRequest) Request() (leasehold.ID, error) { return requiredID("lease_id", w.LeaseID) }
+func (w GetRequest) Request() (leasehold.ID, error) {
+	id, err := parseID("lease_id", w.LeaseID)
+	if err == nil {
+		err = leasehold.ReleaseRequest{ID: id}.Validate()
+	}
+	return id, err
+}
 
 // ForceRequest is the body of POST /v1/holders/{holder}/release.
 type ForceRequest struct {
@@ -276,9 +284,10 @@ func reveal(id leasehold.ID) string {
 	return id.Reveal()
 }
 
-func requiredID(field, s string) (leasehold.ID, error) {
+// parseID parses an id; that of a field left out is zero.
+func parseID(field, s string) (leasehold.ID, error) {
 	if s == "" {
-		return leasehold.ID{}, invalid(field, "is missing")
+		return leasehold.ID{}, nil
 	}
 	id, err := leasehold.ParseID(s)
 	if e, ok := err.(*leasehold.Error); ok {
@@ -291,7 +300,8 @@ func resource(name, alias string) (string, error) { return oneOf("resource", nam
 
 func holder(name, alias string) (string, error) { return oneOf("holder", name, "agent_id", alias) }
 
-// oneOf takes the value of a field or of its alias, never of two that differ.
+// oneOf returns the value of a field or of its alias, and refuses two that
+// differ.
 func oneOf(field, value, alias, other string) (string, error) {
 	if value != "" && other != "" && value != other {
 		return "", ambiguous(field, alias)
@@ -321,7 +331,7 @@ func ttl(value, alias *float64) (time.Duration, error) {
 }
 
 func ambiguous(field, alias string) error {
-	return invalid(alias, "is another name for "+field+"; they differ, so send one of them")
+	return leasehold.Invalid(alias, "is another name for %s; they differ, so send one of them", field)
 }
 
 func fromTTL(d time.Duration) *float64 {
@@ -329,8 +339,4 @@ func fromTTL(d time.Duration) *float64 {
 		return nil
 	}
 	return new(seconds(d))
-}
-
-func invalid(field, problem string) error {
-	return &leasehold.Error{Reason: leasehold.ReasonInvalid, Field: field, Problem: problem}
 }

@@ -1,6 +1,6 @@
 package azerr
 
-// Who may call, and how that is shown.
+// Authentication and authorization.
 const (
 	AccountIsDisabled                 = "AccountIsDisabled"
 	AuthenticationFailed              = "AuthenticationFailed"
@@ -137,7 +137,7 @@ const (
 )
 
 // Leases. LeaseNotFound and LeaseIdMismatch are not Azure's: they are the
-// LocalZure dialect's.
+// plain API's, after the emulator LocalZure.
 const (
 	InfiniteLeaseDurationRequired         = "InfiniteLeaseDurationRequired"
 	LeaseAlreadyBroken                    = "LeaseAlreadyBroken"
@@ -157,7 +157,7 @@ const (
 	LeaseNotPresentWithLeaseOperation     = "LeaseNotPresentWithLeaseOperation"
 )
 
-// The server's own trouble.
+// Failures of the server itself.
 const (
 	// InsufficientStorage is not among Azure's, whose disks are never full.
 	InsufficientStorage = "InsufficientStorage"

@@ -1,13 +1,14 @@
-// Package fault is the error vocabulary of the Azure Blob door: Azure's codes,
-// the HTTP status and the sentence that belong to each, and, where that helps, a
-// message of our own that says what is wrong here and what to do next.
+// Package azerr has the errors of the Azure Blob API: Azure's codes, the HTTP
+// status and the sentence of each, and, where that helps, a message of our own
+// that says what is wrong here and what to do next.
 //
-// SDKs decide by the code and the status, people search for the sentence. So
-// these are Azure's to the letter; our message may be improved freely.
+// SDKs decide by the code and the status, people search for the sentence: these
+// are Azure's to the letter. Our message may be improved freely.
 package azerr
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -22,10 +23,9 @@ type Error struct {
 	Header   http.Header // further headers of the answer, nil when there are none
 }
 
-// New is the error of a code, with the status and the sentences of the table.
-// It is the caller's own: changing it changes no other error. A code that the
-// table does not know is a mistake in the door itself, so it becomes an
-// InternalError rather than something no client has ever heard of.
+// New returns the error of a code, with the status and the sentences of the
+// table. The caller may change it. A code that the table lacks is our mistake, so
+// it becomes an InternalError, which clients know.
 func New(code string) *Error {
 	known, ok := table[code]
 	if !ok {
@@ -34,28 +34,33 @@ func New(code string) *Error {
 	return &Error{Code: code, Status: known.status, Sentence: known.sentence, Message: known.message}
 }
 
-// With is the same error with a message that knows more than the table's. It
-// formats like fmt.Sprintf when there are args and takes the message as it is
-// when there are none. It leaves e untouched.
+// With returns a copy of e with another message, which it formats like fmt.Sprintf
+// if there are args.
 func (e *Error) With(message string, args ...any) *Error {
 	if len(args) > 0 {
 		message = fmt.Sprintf(message, args...)
 	}
-	told := *e
-	told.Header = e.Header.Clone()
-	told.Message = message
-	return &told
+	changed := *e
+	changed.Header = e.Header.Clone()
+	changed.Message = message
+	return &changed
 }
 
-// OfContainer is the same error where Azure's sentence speaks of a container:
-// several codes of leases serve for both.
+// OfContainer returns a copy of e whose sentence speaks of a container: several
+// codes of leases serve for both.
 func (e *Error) OfContainer() *Error {
-	told := *e
-	told.Sentence = strings.ReplaceAll(e.Sentence, "the blob", "the container")
-	return &told
+	changed := *e
+	changed.Sentence = strings.ReplaceAll(e.Sentence, "the blob", "the container")
+	return &changed
 }
 
 // Error is the line for the log.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%d %s: %s", e.Status, e.Code, cmp.Or(e.Message, e.Sentence))
+}
+
+// HasCode reports whether err is an Error of this code, or wraps one.
+func HasCode(err error, code string) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == code
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // statuses is what Microsoft's pages say; where a code has several statuses,
-// the one that the door answers unless it decides otherwise.
+// the one that the server answers unless it decides otherwise.
 var statuses = map[int]string{
 	400: `AccessTierNotSupportedForBlobType BlockListTooLong
 		BothUserTagsAndSourceTagsCopyPresentException ConditionHeadersNotSupported
@@ -186,5 +186,12 @@ func TestError(t *testing.T) {
 	var e *Error
 	if !errors.As(err, &e) || e.Code != ServerBusy {
 		t.Errorf("errors.As(%v) = %v, want ServerBusy", err, e)
+	}
+}
+
+func TestHasCode(t *testing.T) {
+	wrapped := fmt.Errorf("wrapped: %w", New(BlobNotFound))
+	if !HasCode(wrapped, BlobNotFound) || HasCode(wrapped, BlobArchived) || HasCode(nil, BlobNotFound) || HasCode(errors.New("x"), BlobNotFound) {
+		t.Error("HasCode does not go by the code")
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // read returns the content of a blob or a snapshot.
-func (h *house) read(ref catalog.Ref) []byte {
+func (h *harness) read(ref catalog.Ref) []byte {
 	h.t.Helper()
 	k, err := h.Get(h.t.Context(), ref, catalog.Access{})
 	if err != nil {
@@ -29,7 +29,7 @@ func (h *house) read(ref catalog.Ref) []byte {
 	return b.Bytes()
 }
 
-func (h *house) empty(ref catalog.Ref, kind catalog.Kind, size int64) *catalog.Item {
+func (h *harness) empty(ref catalog.Ref, kind catalog.Kind, size int64) *catalog.Item {
 	h.t.Helper()
 	i, err := h.PutEmpty(h.t.Context(), ref, kind, size, 0, catalog.New{}, catalog.Access{})
 	if err != nil {
@@ -39,7 +39,7 @@ func (h *house) empty(ref catalog.Ref, kind catalog.Kind, size int64) *catalog.I
 }
 
 // lease takes the blob's lease.
-func (h *house) lease(ref catalog.Ref) leasehold.ID {
+func (h *harness) lease(ref catalog.Ref) leasehold.ID {
 	h.t.Helper()
 	answer, err := h.Lease(h.t.Context(), ref, catalog.LeaseRequest{Action: catalog.Acquire, Duration: 60 * time.Second})
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *house) lease(ref catalog.Ref) leasehold.ID {
 }
 
 func TestAppend(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "append", Blob: "log"}
 	h.container(ref)
 	made := h.empty(ref, catalog.Append, 0)
@@ -74,7 +74,7 @@ func TestAppend(t *testing.T) {
 }
 
 func TestAppendRefuses(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "append", Blob: "log"}
 	h.container(ref)
 	h.empty(ref, catalog.Append, 0)
@@ -106,7 +106,7 @@ func TestAppendRefuses(t *testing.T) {
 		{"too large", ref, "x", catalog.Conditions{MaxSize: number(10)}, azerr.MaxBlobSizeConditionNotMet},
 	} {
 		_, _, err := h.AppendBlock(t.Context(), test.ref, h.Accept([]byte(test.body)), catalog.Access{If: test.c})
-		wantFault(t, test.what, err, test.code)
+		wantCode(t, test.what, err, test.code)
 	}
 	good := catalog.Conditions{AppendPosition: number(10), MaxSize: number(11), Tags: `a <> 'b'`}
 	if _, offset, err := h.AppendBlock(t.Context(), ref, h.Accept([]byte("x")), catalog.Access{If: good}); err != nil || offset != 10 {
@@ -114,25 +114,25 @@ func TestAppendRefuses(t *testing.T) {
 	}
 	h.sql(`UPDATE blob_items SET details = json_set(details, '$.blocks', 50000) WHERE name = 'log' AND snapshot = 9223372036854775807`)
 	_, _, err := h.AppendBlock(t.Context(), ref, h.Accept([]byte("x")), catalog.Access{})
-	wantFault(t, "the block after the last", err, azerr.BlockCountExceedsLimit)
+	wantCode(t, "the block after the last", err, azerr.BlockCountExceedsLimit)
 	h.checkClean()
 }
 
 func TestSeal(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "append", Blob: "log"}
 	h.container(ref)
 	_, err := h.Seal(t.Context(), ref, catalog.Access{})
-	wantFault(t, "Seal of no blob", err, azerr.BlobNotFound)
+	wantCode(t, "Seal of no blob", err, azerr.BlobNotFound)
 	h.put(ref, "log", "block blob")
 	_, err = h.Seal(t.Context(), ref, catalog.Access{})
-	wantFault(t, "Seal of a block blob", err, azerr.InvalidBlobType)
+	wantCode(t, "Seal of a block blob", err, azerr.InvalidBlobType)
 	made := h.empty(ref, catalog.Append, 0)
 	_, err = h.Seal(t.Context(), ref, catalog.Access{If: catalog.Conditions{Match: `"0x1"`}})
-	wantFault(t, "Seal of another version", err, azerr.ConditionNotMet)
+	wantCode(t, "Seal of another version", err, azerr.ConditionNotMet)
 	position := int64(5)
 	_, err = h.Seal(t.Context(), ref, catalog.Access{If: catalog.Conditions{AppendPosition: &position}})
-	wantFault(t, "Seal at another position", err, azerr.AppendPositionConditionNotMet)
+	wantCode(t, "Seal at another position", err, azerr.AppendPositionConditionNotMet)
 	sealed, err := h.Seal(t.Context(), ref, catalog.Access{})
 	if err != nil || !sealed.Sealed || sealed.Ticks <= made.Ticks {
 		t.Fatalf("Seal = %+v, %v", sealed, err)
@@ -141,7 +141,7 @@ func TestSeal(t *testing.T) {
 		t.Errorf("Seal again = %+v, %v", again, err)
 	}
 	_, _, err = h.AppendBlock(t.Context(), ref, h.Accept([]byte("x")), catalog.Access{})
-	wantFault(t, "AppendBlock to a sealed blob", err, azerr.BlobIsSealed)
+	wantCode(t, "AppendBlock to a sealed blob", err, azerr.BlobIsSealed)
 	id := h.lease(ref)
 	_, err = h.Seal(t.Context(), ref, catalog.Access{})
 	wantRefusal(t, "Seal of a leased blob", err, leasehold.ReasonMissing)
@@ -151,7 +151,7 @@ func TestSeal(t *testing.T) {
 }
 
 func TestAppendsAtOnceAllLand(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "append", Blob: "log"}
 	h.container(ref)
 	h.empty(ref, catalog.Append, 0)
@@ -180,7 +180,7 @@ func TestAppendsAtOnceAllLand(t *testing.T) {
 
 // Appends, snapshots and restores against slices of bytes.
 func TestAppendAgreesWithSlices(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
@@ -226,12 +226,12 @@ func TestAppendAgreesWithSlices(t *testing.T) {
 }
 
 func TestAppendDiscardsWhatIsRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "append", Blob: "log"}
 	h.container(ref)
 	big := bytes.Repeat([]byte("x"), 100_000)
 	_, _, err := h.AppendBlock(t.Context(), ref, h.Accept(big), catalog.Access{})
-	wantFault(t, "AppendBlock", err, azerr.BlobNotFound)
+	wantCode(t, "AppendBlock", err, azerr.BlobNotFound)
 	h.wantFiles(0)
 	h.empty(ref, catalog.Append, 0)
 	if _, _, err := h.AppendBlock(t.Context(), ref, h.Accept(big), catalog.Access{}); err != nil {
@@ -241,7 +241,7 @@ func TestAppendDiscardsWhatIsRefused(t *testing.T) {
 }
 
 // wantFiles counts the files of chunks.
-func (h *house) wantFiles(want int) {
+func (h *harness) wantFiles(want int) {
 	h.t.Helper()
 	found, err := filepath.Glob(filepath.Join(h.dir, "blobs", "chunks", "*", "*"))
 	if err != nil || len(found) != want {

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/catalog"
 )
@@ -19,14 +20,14 @@ func blockID(n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "block-%06d", n))
 }
 
-func (h *house) stageAs(ref catalog.Ref, id string, body []byte) {
+func (h *harness) stageAs(ref catalog.Ref, id string, body []byte) {
 	h.t.Helper()
 	if err := h.StageBlock(h.t.Context(), ref, id, h.Accept(body), catalog.Access{}); err != nil {
 		h.t.Fatalf("StageBlock(%q) = %v", id, err)
 	}
 }
 
-func (h *house) commit(ref catalog.Ref, list ...catalog.BlockRef) *catalog.Item {
+func (h *harness) commit(ref catalog.Ref, list ...catalog.BlockRef) *catalog.Item {
 	h.t.Helper()
 	made, err := h.CommitBlocks(h.t.Context(), ref, list, catalog.New{}, catalog.Access{})
 	if err != nil {
@@ -36,7 +37,7 @@ func (h *house) commit(ref catalog.Ref, list ...catalog.BlockRef) *catalog.Item 
 }
 
 // blocks shows the block lists: committed, then uncommitted.
-func (h *house) blocks(ref catalog.Ref) string {
+func (h *harness) blocks(ref catalog.Ref) string {
 	h.t.Helper()
 	lists, err := h.Blocks(h.t.Context(), ref, catalog.Access{})
 	if err != nil {
@@ -54,7 +55,7 @@ func (h *house) blocks(ref catalog.Ref) string {
 
 func TestBlocks(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	h.stageAs(ref, "AAAA", []byte("one"))
 	h.stageAs(ref, "CCCC", []byte("three"))
 	h.stageAs(ref, "BBBB", bulk('2'))
@@ -63,7 +64,7 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("Blocks before the commit = %q", got)
 	}
 	_, err := h.Head(t.Context(), ref, catalog.Access{})
-	wantFault(t, "Head of uncommitted blocks", err, azerr.BlobNotFound)
+	wantCode(t, "Head of uncommitted blocks", err, azerr.BlobNotFound)
 
 	made := h.commit(ref, catalog.BlockRef{ID: "CCCC"}, catalog.BlockRef{ID: "AAAA", From: catalog.Uncommitted}, catalog.BlockRef{ID: "CCCC"})
 	if made.Size != 5 || made.ContentMD5 != nil {
@@ -105,7 +106,7 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestCommitOfNothing(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	if made := h.commit(ref); made.Size != 0 || !made.Committed {
 		t.Errorf("CommitBlocks() = %+v", made)
 	}
@@ -119,21 +120,21 @@ func TestCommitOfNothing(t *testing.T) {
 
 func TestBlocksRefused(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	stage := func(id string, body string) error {
 		return h.StageBlock(t.Context(), ref, id, h.Accept([]byte(body)), catalog.Access{})
 	}
 	long := base64.StdEncoding.EncodeToString(make([]byte, 65))
-	wantFault(t, "StageBlock of no base64", stage("a b", "x"), azerr.InvalidBlockId)
-	wantFault(t, "StageBlock without an id", stage("", "x"), azerr.InvalidBlockId)
-	wantFault(t, "StageBlock of a long id", stage(long, "x"), azerr.InvalidBlockId)
-	wantFault(t, "StageBlock of nothing", stage("AAAA", ""), azerr.InvalidHeaderValue)
+	wantCode(t, "StageBlock of no base64", stage("a b", "x"), azerr.InvalidBlockId)
+	wantCode(t, "StageBlock without an id", stage("", "x"), azerr.InvalidBlockId)
+	wantCode(t, "StageBlock of a long id", stage(long, "x"), azerr.InvalidBlockId)
+	wantCode(t, "StageBlock of nothing", stage("AAAA", ""), azerr.InvalidHeaderValue)
 	_, err := h.Blocks(t.Context(), ref, catalog.Access{})
-	wantFault(t, "Blocks of nothing", err, azerr.BlobNotFound)
+	wantCode(t, "Blocks of nothing", err, azerr.BlobNotFound)
 	if err := stage("AAAA", "x"); err != nil {
 		t.Fatal(err)
 	}
-	wantFault(t, "StageBlock of another length", stage("AAAAAAAA", "x"), azerr.InvalidBlobOrBlock)
+	wantCode(t, "StageBlock of another length", stage("AAAAAAAA", "x"), azerr.InvalidBlobOrBlock)
 	h.commit(ref, catalog.BlockRef{ID: "AAAA"})
 	if err := stage("AAAAAAAA", "x"); err != nil {
 		t.Errorf("StageBlock of another length than in the version before = %v", err)
@@ -144,17 +145,17 @@ func TestBlocksRefused(t *testing.T) {
 		{{ID: "AAAAAAAA", From: catalog.Committed}},
 	} {
 		_, err := h.CommitBlocks(t.Context(), ref, list, catalog.New{}, catalog.Access{})
-		wantFault(t, fmt.Sprint("CommitBlocks ", list), err, azerr.InvalidBlockList)
+		wantCode(t, fmt.Sprint("CommitBlocks ", list), err, azerr.InvalidBlockList)
 	}
 	_, err = h.CommitBlocks(t.Context(), ref, make([]catalog.BlockRef, catalog.MaxCommitted+1), catalog.New{}, catalog.Access{})
-	wantFault(t, "CommitBlocks of too many", err, azerr.BlockListTooLong)
+	wantCode(t, "CommitBlocks of too many", err, azerr.BlockListTooLong)
 	for _, kind := range []catalog.Kind{catalog.Append, catalog.Page} {
 		h.empty(ref, kind, 0)
-		wantFault(t, "StageBlock", stage("AAAA", "x"), azerr.InvalidBlobType)
+		wantCode(t, "StageBlock", stage("AAAA", "x"), azerr.InvalidBlobType)
 		_, err = h.CommitBlocks(t.Context(), ref, nil, catalog.New{}, catalog.Access{})
-		wantFault(t, "CommitBlocks", err, azerr.InvalidBlobType)
+		wantCode(t, "CommitBlocks", err, azerr.InvalidBlobType)
 		_, err = h.Blocks(t.Context(), ref, catalog.Access{})
-		wantFault(t, "Blocks", err, azerr.InvalidBlobType)
+		wantCode(t, "Blocks", err, azerr.InvalidBlobType)
 	}
 	h.collect()
 	h.checkClean()
@@ -164,7 +165,7 @@ func TestBlocksRefused(t *testing.T) {
 // what was staged before a restart, too.
 func TestTooManyUncommittedBlocks(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	const limit = 10
 	for i := range limit - 1 {
 		h.stageAs(ref, blockID(i), []byte("x"))
@@ -173,7 +174,7 @@ func TestTooManyUncommittedBlocks(t *testing.T) {
 	h.LimitUncommitted(limit)
 	h.stageAs(ref, blockID(limit), []byte("y"))
 	err := h.StageBlock(t.Context(), ref, blockID(limit+1), h.Accept([]byte("y")), catalog.Access{})
-	wantFault(t, "StageBlock", err, azerr.BlockCountExceedsLimit)
+	wantCode(t, "StageBlock", err, azerr.BlockCountExceedsLimit)
 	h.commit(ref, catalog.BlockRef{ID: blockID(0)})
 	for range 2 * limit { // one and the same
 		h.stageAs(ref, blockID(2), []byte("y"))
@@ -184,20 +185,20 @@ func TestTooManyUncommittedBlocks(t *testing.T) {
 // A long list: its pieces are written at once, and collected in several bites.
 func TestLongBlockList(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	h.stageAs(ref, "AAAA", []byte("ab"))
 	h.stageAs(ref, "BBBB", bulk('2'))
-	const n = 2*catalog.PieceBite - 1
+	const n = 2*catalog.PieceBatch - 1
 	list := make([]catalog.BlockRef, n)
 	for i := range list {
 		list[i] = catalog.BlockRef{ID: "AAAA"}
 	}
-	list[catalog.PieceBite+7].ID = "BBBB"
+	list[catalog.PieceBatch+7].ID = "BBBB"
 	made := h.commit(ref, list...)
 	if want := int64(n-1)*2 + 100_000; made.Size != want {
 		t.Errorf("CommitBlocks = %d bytes, want %d", made.Size, want)
 	}
-	want := bytes.Join([][]byte{bytes.Repeat([]byte("ab"), catalog.PieceBite+7), bulk('2'), bytes.Repeat([]byte("ab"), n-catalog.PieceBite-8)}, nil)
+	want := bytes.Join([][]byte{bytes.Repeat([]byte("ab"), catalog.PieceBatch+7), bulk('2'), bytes.Repeat([]byte("ab"), n-catalog.PieceBatch-8)}, nil)
 	if got := h.read(ref); !bytes.Equal(got, want) {
 		t.Errorf("it has %d bytes that are not those of the blocks", len(got))
 	}
@@ -211,7 +212,7 @@ func TestLongBlockList(t *testing.T) {
 // Blocks of one blob are staged in parallel.
 func TestStageInParallel(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	const workers, each = 8, 25
 	var wg sync.WaitGroup
 	for w := range workers {
@@ -245,7 +246,7 @@ func TestStageInParallel(t *testing.T) {
 // are kept.
 func TestStageLengthsInParallel(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	for round := range 25 {
 		ref.Blob = fmt.Sprint("blob", round)
 		start := make(chan struct{})
@@ -256,7 +257,7 @@ func TestStageLengthsInParallel(t *testing.T) {
 			wg.Go(func() {
 				<-start
 				if err := h.StageBlock(t.Context(), ref, id, body, catalog.Access{}); err != nil {
-					wantFault(t, "StageBlock", err, azerr.InvalidBlobOrBlock)
+					wantCode(t, "StageBlock", err, azerr.InvalidBlobOrBlock)
 				}
 			})
 		}
@@ -284,5 +285,53 @@ func FuzzBlockID(f *testing.F) {
 		if got := catalog.CheckBlockID(id) == nil; got != want {
 			t.Errorf("CheckBlockID(%q) = %t, want %t", id, got, want)
 		}
+	})
+}
+
+const week = 7 * 24 * time.Hour
+
+// TestUncommittedBlocksExpire: a week after the last of them came, the
+// uncommitted blocks of a blob are gone, with their bytes; what is committed
+// stays.
+func TestUncommittedBlocksExpire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, ref := newContainer(t)
+		both := ref
+		both.Blob = "both"
+		h.stageAs(both, "AAAA", bulk('1'))
+		h.commit(both, catalog.BlockRef{ID: "AAAA"})
+		h.stageAs(both, "BBBB", bulk('2'))
+		h.stageAs(ref, "AAAA", bulk('3'))
+		h.wantFiles(3)
+
+		time.Sleep(week - time.Hour)
+		h.stageAs(ref, "BBBB", bulk('4')) // the list changes: the week begins anew
+		h.wantFiles(4)
+		time.Sleep(2*time.Hour + time.Minute)
+		synctest.Wait()
+		h.wantFiles(3)
+		if lists, err := h.Blocks(t.Context(), both, catalog.Access{}); err != nil || len(lists.Committed) != 1 || len(lists.Uncommitted) != 0 {
+			t.Errorf("after a week: %+v, %v, want the committed block alone", lists, err)
+		}
+		if lists, err := h.Blocks(t.Context(), ref, catalog.Access{}); err != nil || len(lists.Uncommitted) != 2 {
+			t.Errorf("a week after the first block of two: %+v, %v, want both", lists, err)
+		}
+		h.reopen()
+		time.Sleep(week - 2*time.Hour)
+		h.wantFiles(3)
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		h.wantFiles(1)
+		_, err := h.Blocks(t.Context(), ref, catalog.Access{})
+		wantCode(t, "Blocks of a blob that was never committed", err, azerr.BlobNotFound)
+		_, err = h.CommitBlocks(t.Context(), ref, []catalog.BlockRef{{ID: "AAAA"}}, catalog.New{}, catalog.Access{})
+		wantCode(t, "CommitBlocks", err, azerr.InvalidBlockList)
+		page, err := h.List(t.Context(), ref, catalog.ListRequest{Uncommitted: true, Max: 10})
+		if err != nil || len(page.Entries) != 1 || page.Entries[0].Item.Blob != "both" {
+			t.Errorf("List = %+v, %v, want the committed blob alone", page.Entries, err)
+		}
+		h.stageAs(ref, "AAAAAAAA", []byte("x")) // nothing is left to agree with
+		h.checkClean()
 	})
 }

@@ -1,3 +1,29 @@
+// Package catalog keeps containers, blobs and snapshots: their rows in tables
+// of their own in the engine's database, their bytes in package content.
+//
+// An operation reads: check the request, load the rows under the blob's lock
+// (lockBlob, shareBlob or readBlob), decide what to write, commit it. A change
+// goes through the engine, so the check of a lease and the write that it guards
+// are one atomic step, durable before the operation returns. Nothing here knows
+// HTTP. What Azure has a code for comes back as a *azerr.Error; what a lease
+// forbids comes back as a *LeaseError, because the dialects of the API name it
+// differently.
+//
+// Three rules keep content safe without a lock over everything:
+//
+//   - Who changes a blob, its snapshots or its blocks holds the blob's lock from
+//     reading the rows until the commit is durable. Who starts to read content
+//     shares it until the manifest is pinned; who stages a block or makes a
+//     snapshot shares it until that is durable: such rows stand in nobody's way,
+//     and many of them share a commit.
+//   - Only a blob and its snapshots share a manifest, so its lock covers it. A
+//     copy holds both locks, and has pieces of its own that share the chunks.
+//   - A manifest that an item no longer has is noted in the same commit, and
+//     collected later, when no item has it and nobody reads it.
+//
+// SQL stands in sql/, a file for each statement. A trap in it: SQLite plans a
+// statement anew whenever a bound LIMIT changes, which costs more than running
+// it. "LIMIT ? + 0" is planned once.
 package catalog
 
 import (
@@ -10,6 +36,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/content"
 	"github.com/leasehold/leasehold/engine"
 )
@@ -21,8 +48,8 @@ var (
 	referrersSchema string
 )
 
-// Module is the catalog's claim on the engine's database, to be handed to the
-// store when it is opened.
+// Module is the catalog's claim on the engine's database; the store is opened
+// with it.
 func Module() engine.Module {
 	return engine.Module{Name: "blob", Migrations: []engine.Migration{
 		{Name: "blobs", SQL: blobsSchema}, {Name: "referrers", SQL: referrersSchema},
@@ -39,7 +66,7 @@ type Options struct {
 	// blocks expire.
 	Idle bool
 
-	// Logger hears of trouble in the background. Default: nobody does.
+	// Logger gets trouble in the background. Default: nobody does.
 	Logger *slog.Logger
 }
 
@@ -65,14 +92,14 @@ type Catalog struct {
 
 	nextPurge time.Time // of uncommitted blocks; the collector's own
 
-	wake func() // tells the collector that there is something to do
-	stop func() // ends what runs in the background
+	wake func() // wakes the collector
+	stop func() // stops what runs in the background
 	done sync.WaitGroup
 }
 
 // Open makes a catalog of what the engine's database and the content store
-// hold. The store was opened with Module. Close ends what runs in the
-// background, and leaves engine and content store open.
+// hold. The store was opened with Module. Close stops what runs in the
+// background; engine and content store stay open.
 func Open(ctx context.Context, engine engine.Engine, bytes *content.Store, o *Options) (*Catalog, error) {
 	c := &Catalog{engine: engine, content: bytes}
 	if o != nil {
@@ -81,38 +108,32 @@ func Open(ctx context.Context, engine engine.Engine, bytes *content.Store, o *Op
 	if c.o.Logger == nil {
 		c.o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := c.count(ctx); err != nil {
+	if err := c.loadNumbers(ctx); err != nil {
 		return nil, err
 	}
+	c.wake = func() {}
 	if err := c.finishDeletions(ctx); err != nil {
 		return nil, err
 	}
 	background, cancel := context.WithCancel(context.Background())
-	c.stop, c.wake = cancel, func() {}
+	c.stop = cancel
 	if !c.o.Idle {
 		c.wake = c.collectInBackground(background)
 	}
 	return c, nil
 }
 
-// Close ends what runs in the background and waits for it.
+// Close stops what runs in the background and waits for it.
 func (c *Catalog) Close() error {
 	c.stop()
 	c.done.Wait()
 	return nil
 }
 
-// count learns which numbers are taken.
-func (c *Catalog) count(ctx context.Context) error {
+// loadNumbers reads which numbers are in use.
+func (c *Catalog) loadNumbers(ctx context.Context) error {
 	var chunk, manifest, container int64
-	// A container that failed to be deleted may have left rows that carry its
-	// number.
-	const sql = `SELECT
-		(SELECT coalesce(max(id), 0) FROM blob_chunks),
-		max((SELECT coalesce(max(manifest), 0) FROM blob_pieces), (SELECT coalesce(max(manifest), 0) FROM blob_dropped)),
-		max((SELECT coalesce(max(id), 0) FROM blob_containers), (SELECT coalesce(max(container), 0) FROM blob_items),
-			(SELECT coalesce(max(container), 0) FROM blob_blocks))`
-	err := c.engine.Query(ctx, sql, nil, func(row engine.Columns) error {
+	err := c.engine.Query(ctx, sqlLastNumbers, nil, func(row engine.Columns) error {
 		chunk, manifest, container = row.Int64(0), row.Int64(1), row.Int64(2)
 		return nil
 	})
@@ -125,8 +146,8 @@ func (c *Catalog) count(ctx context.Context) error {
 	return nil
 }
 
-// one runs a query that answers at most one row. It reports whether it did.
-func (c *Catalog) one(ctx context.Context, sql string, args []any, scan func(engine.Columns)) (found bool, _ error) {
+// queryOne runs a query that answers at most one row. It reports whether it did.
+func (c *Catalog) queryOne(ctx context.Context, sql string, args []any, scan func(engine.Columns)) (found bool, _ error) {
 	err := c.engine.Query(ctx, sql, args, func(row engine.Columns) error {
 		scan(row)
 		found = true
@@ -140,5 +161,53 @@ func (c *Catalog) one(ctx context.Context, sql string, args []any, scan func(eng
 
 var errEnough = errors.New("enough rows")
 
-// do is a statement.
-func do(sql string, args ...any) engine.Statement { return engine.Statement{SQL: sql, Args: args} }
+// ServiceProperties returns the account's service properties as they were set,
+// or nil if they never were.
+func (c *Catalog) ServiceProperties(ctx context.Context, account string) ([]byte, error) {
+	var properties []byte
+	_, err := c.queryOne(ctx, sqlServiceProperties, []any{account}, func(r engine.Columns) { properties = r.Bytes(0) })
+	return properties, err
+}
+
+// SetServiceProperties keeps the account's service properties, as JSON that
+// only the caller understands.
+func (c *Catalog) SetServiceProperties(ctx context.Context, account string, json []byte) error {
+	set := statement(sqlPutServiceProperties, account, json)
+	return c.commit(ctx, change{resource: resourcePrefix + account, rows: []engine.Statement{set}})
+}
+
+// Reset deletes everything of an account, or of every one if account is empty,
+// leased or not: containers, blobs, service properties, and the bytes of all
+// that nobody is reading. What is made while it runs may stay.
+func (c *Catalog) Reset(ctx context.Context, account string) error {
+	var all []Ref
+	err := c.engine.Query(ctx, sqlContainersOfAccount, []any{account}, func(r engine.Columns) error {
+		all = append(all, Ref{Account: r.Text(0), Container: r.Text(1)})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, ref := range all {
+		if err := c.resetContainer(ctx, ref); err != nil {
+			return err
+		}
+	}
+	if err := c.commitRows(ctx, statement(sqlDeleteServiceProperties, account)); err != nil {
+		return err
+	}
+	return c.collect(ctx)
+}
+
+// resetContainer deletes a container whatever its lease says.
+func (c *Catalog) resetContainer(ctx context.Context, ref Ref) error {
+	defer c.containerLocks.lock(ref.path()).unlock()
+	row, err := c.loadContainer(ctx, ref, ref.path())
+	switch {
+	case hasCode(err, azerr.ContainerNotFound):
+		return c.finishDeletion(ctx, ref)
+	case err != nil:
+		return err
+	}
+	return c.deleteContainer(ctx, row, nil, nil)
+}

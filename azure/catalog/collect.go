@@ -10,10 +10,6 @@ import (
 )
 
 const (
-	// housekeeping stands where a commit wants the name of a resource and none
-	// is meant: its lease is left alone.
-	housekeeping = resourcePrefix + "catalog"
-
 	// collectPause gathers work before the collector looks again.
 	collectPause = 200 * time.Millisecond
 
@@ -33,7 +29,7 @@ func (c *Catalog) collectInBackground(ctx context.Context) (wake func()) {
 	c.done.Go(func() { c.report(ctx, "sweep", c.sweepOrphans(ctx)) })
 	c.done.Go(func() {
 		for ctx.Err() == nil {
-			c.rest(ctx, woken, c.tidy(ctx))
+			c.pause(ctx, woken, c.tidy(ctx))
 		}
 	})
 	return func() {
@@ -44,7 +40,7 @@ func (c *Catalog) collectInBackground(ctx context.Context) (wake func()) {
 	}
 }
 
-// tidy does what there is to do and returns how long there is nothing more.
+// tidy does one turn of the collector and returns how long nothing more is due.
 func (c *Catalog) tidy(ctx context.Context) time.Duration {
 	next, err := c.expire(ctx)
 	if now := time.Now(); !now.Before(c.nextPurge) {
@@ -59,8 +55,9 @@ func (c *Catalog) tidy(ctx context.Context) time.Duration {
 	return next
 }
 
-// rest sleeps for a time, or until it is woken, and gathers a little work then.
-func (c *Catalog) rest(ctx context.Context, woken <-chan struct{}, d time.Duration) {
+// pause sleeps for a time, or until it is woken, and then a little longer to
+// gather work.
+func (c *Catalog) pause(ctx context.Context, woken <-chan struct{}, d time.Duration) {
 	select {
 	case <-woken:
 	case <-time.After(d):
@@ -73,7 +70,7 @@ func (c *Catalog) rest(ctx context.Context, woken <-chan struct{}, d time.Durati
 	}
 }
 
-// report logs trouble, but not that of being asked to end.
+// report logs a failure, unless the catalog is closing.
 func (c *Catalog) report(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
 		c.o.Logger.WarnContext(ctx, "blob catalog: cannot "+what, "error", err)
@@ -89,11 +86,11 @@ func (c *Catalog) collect(ctx context.Context) error {
 	return c.collectChunks(ctx)
 }
 
-// chunkBite is how many chunks are deleted in one commit.
-const chunkBite = 256
+// chunkBatch is how many chunks are deleted in one commit.
+const chunkBatch = 256
 
 // collectChunks deletes chunks that nothing refers to. No such chunk can get a
-// reference again: whoever shares a chunk holds the lock of a blob that has it.
+// reference again: who shares a chunk holds the lock of a blob that has it.
 func (c *Catalog) collectChunks(ctx context.Context) error {
 	for {
 		more, err := c.collectSomeChunks(ctx)
@@ -107,15 +104,14 @@ func (c *Catalog) collectSomeChunks(ctx context.Context) (more bool, _ error) {
 	c.collecting.Lock()
 	defer c.collecting.Unlock()
 	var free []int64
-	const sql = `SELECT id FROM blob_chunks WHERE refs <= 0 ORDER BY id LIMIT ? + 0`
-	err := c.engine.Query(ctx, sql, []any{int64(chunkBite)}, func(r engine.Columns) error {
+	err := c.engine.Query(ctx, sqlFreeChunks, []any{int64(chunkBatch)}, func(r engine.Columns) error {
 		free = append(free, r.Int64(0))
 		return nil
 	})
 	if err != nil || len(free) == 0 {
 		return false, err
 	}
-	if err := c.settle(ctx, removeFree(free)...); err != nil {
+	if err := c.commitRows(ctx, deleteFree(free)...); err != nil {
 		return false, err
 	}
 	used, err := c.knownChunks(ctx, free)
@@ -129,30 +125,15 @@ func (c *Catalog) collectSomeChunks(ctx context.Context) (more bool, _ error) {
 	return true, c.content.Remove(gone...) // what is left of them, the next start sweeps
 }
 
-// removeFree deletes those chunks that nothing refers to, whatever was counted.
+// deleteFree deletes those chunks that nothing refers to, whatever was counted.
 // What is in use after all is counted again, in the same transaction.
-func removeFree(chunks []int64) []engine.Statement {
+func deleteFree(chunks []int64) []engine.Statement {
 	list := encodeText(chunks)
-	return []engine.Statement{do(recountSQL, list), do(removeSQL, list)}
+	return []engine.Statement{statement(sqlRecountRefs, list), statement(sqlDeleteFreeChunks, list)}
 }
 
-const (
-	recountSQL = `UPDATE blob_chunks SET refs = (SELECT count(*) FROM blob_pieces WHERE chunk = blob_chunks.id)
-			+ (SELECT count(*) FROM blob_blocks WHERE chunk = blob_chunks.id)
-		WHERE id IN (SELECT value FROM json_each(?)) AND refs <= 0 AND (EXISTS (SELECT 1 FROM blob_pieces WHERE chunk = blob_chunks.id)
-			OR EXISTS (SELECT 1 FROM blob_blocks WHERE chunk = blob_chunks.id))`
-	removeSQL = `DELETE FROM blob_chunks WHERE id IN (SELECT value FROM json_each(?)) AND refs <= 0`
-)
-
-// settle commits statements that no lease has a say in.
-func (c *Catalog) settle(ctx context.Context, statements ...engine.Statement) error {
-	return c.do(ctx, housekeeping, func(engine.View) (engine.Decision, error) {
-		return engine.Decision{Extras: statements}, nil
-	})
-}
-
-// sweepOrphans deletes files that were there at the start and that nothing
-// knows: content of requests whose end the last program did not see.
+// sweepOrphans deletes files that were there at the start and that nothing refers
+// to: content of requests that the last process did not finish.
 func (c *Catalog) sweepOrphans(ctx context.Context) error {
 	return c.content.Orphans(ctx,
 		func(ids []int64) (map[int64]bool, error) { return c.knownChunks(ctx, ids) },
@@ -163,13 +144,110 @@ func (c *Catalog) sweepOrphans(ctx context.Context) error {
 // refers to: a file whose row is lost is the last there is of its content.
 func (c *Catalog) knownChunks(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	known := make(map[int64]bool, len(ids))
-	const sql = `WITH asked AS MATERIALIZED (SELECT value AS id FROM json_each(?))
-		SELECT id FROM blob_chunks WHERE id IN (SELECT id FROM asked)
-		UNION SELECT chunk FROM blob_pieces WHERE chunk IN (SELECT id FROM asked)
-		UNION SELECT chunk FROM blob_blocks WHERE chunk IN (SELECT id FROM asked)`
-	err := c.engine.Query(ctx, sql, []any{encodeText(ids)}, func(r engine.Columns) error {
+	err := c.engine.Query(ctx, sqlKnownChunks, []any{encodeText(ids)}, func(r engine.Columns) error {
 		known[r.Int64(0)] = true
 		return nil
 	})
 	return known, err
+}
+
+const (
+	droppedBatch = 1000 // how many manifests are looked at together
+	pieceBatch   = 2000 // how many pieces are deleted in one commit
+)
+
+// dropped is a manifest that an item no longer has.
+type dropped struct {
+	manifest  int64
+	container int64
+	name      string
+	used      bool  // another item of that name has it
+	pieces    int64 // no more are counted than pieceBatch and one
+}
+
+// collectManifests deletes the pieces of dropped manifests that no item has. Those
+// that are being read wait.
+func (c *Catalog) collectManifests(ctx context.Context) error {
+	for after := int64(0); ; {
+		found, err := c.droppedAfter(ctx, after)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		rows, next := c.planCollection(found, after)
+		if len(rows) > 0 {
+			if err := c.commitRows(ctx, rows...); err != nil {
+				return err
+			}
+		}
+		after = next
+	}
+}
+
+func (c *Catalog) droppedAfter(ctx context.Context, after int64) ([]dropped, error) {
+	var found []dropped
+	err := c.engine.Query(ctx, sqlDroppedManifests, []any{int64(pieceBatch + 1), after, int64(droppedBatch)}, func(r engine.Columns) error {
+		found = append(found, dropped{r.Int64(0), r.Int64(1), r.Text(2), r.Int64(3) != 0, r.Int64(4)})
+		return nil
+	})
+	return found, err
+}
+
+// planCollection returns what one commit deletes, and after which manifest to
+// go on.
+//
+// A manifest that no item has stays so: an item gets a new one, or its base's.
+// And its readers pinned it before the last item went, so pins are looked at now,
+// after the items.
+func (c *Catalog) planCollection(found []dropped, after int64) (rows []engine.Statement, next int64) {
+	left := int64(pieceBatch)
+	var whole []int64
+	for _, d := range found {
+		switch {
+		case d.used:
+			rows = append(rows, d.keep())
+		case c.pins.await(d.manifest):
+			// its last reader wakes the collector
+		case d.pieces <= left:
+			whole = append(whole, d.manifest)
+			left -= d.pieces
+		case left < pieceBatch:
+			return append(rows, deleteManifests(whole)...), after
+		default:
+			return append(append(rows, deleteManifests(whole)...), d.deleteSomePieces()...), after
+		}
+		after = d.manifest
+	}
+	return append(rows, deleteManifests(whole)...), after
+}
+
+// deleteManifests deletes manifests with all their pieces and references. It is
+// three statements however many they are: most have one piece, and come from blobs
+// that are written again and again. To do it twice does no harm.
+func deleteManifests(manifests []int64) []engine.Statement {
+	if len(manifests) == 0 {
+		return nil
+	}
+	list := encodeText(manifests)
+	return []engine.Statement{
+		statement(sqlUnrefManifests, list),
+		statement(sqlDeletePieces, list),
+		statement(sqlDeleteDropped, list),
+	}
+}
+
+// keep removes the manifest from the list, if an item has it after all when this
+// commits: that item will put it there again.
+func (d dropped) keep() engine.Statement {
+	return statement(sqlKeepManifest, d.manifest, d.container, d.name)
+}
+
+// deleteSomePieces deletes up to pieceBatch pieces of a large manifest with their
+// references, and the manifest from the list after the last.
+func (d dropped) deleteSomePieces() []engine.Statement {
+	batch := int64(pieceBatch)
+	return []engine.Statement{
+		statement(sqlUnrefSomePieces, d.manifest, batch),
+		statement(sqlDeleteSomePieces, d.manifest, batch),
+		statement(sqlDeleteDroppedIfEmpty, d.manifest),
+	}
 }

@@ -2,13 +2,13 @@ package catalog_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/catalog"
 )
@@ -24,14 +24,14 @@ func eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-func (h *house) files() int {
+func (h *harness) files() int {
 	found, _ := filepath.Glob(filepath.Join(h.dir, "blobs", "chunks", "*", "*"))
 	return len(found)
 }
 
 func TestCollectorWorksByItself(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	for range 3 {
 		if _, err := h.PutBlob(t.Context(), ref, catalog.New{}, h.Accept(bulk('x')), catalog.Access{}); err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestCollectorWorksByItself(t *testing.T) {
 // and so are files that no row knows.
 func TestCollectorAfterAStart(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	kept := h.Accept(bulk('k'))
 	if _, err := h.PutBlob(t.Context(), ref, catalog.New{}, kept, catalog.Access{}); err != nil {
 		t.Fatal(err)
@@ -72,16 +72,16 @@ func TestCollectorAfterAStart(t *testing.T) {
 
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	h.put(ref, ref.Blob, "1")
 	first, second := ref, ref
 	first.Snapshot = h.snapshot(ref, ref.Blob)
 	h.put(ref, ref.Blob, "2")
 	second.Snapshot = h.snapshot(ref, ref.Blob)
-	wantFault(t, "SetExpiry of a blob", h.SetExpiry(t.Context(), ref, new(catalog.Ticks)), azerr.InvalidQueryParameterValue)
+	wantCode(t, "SetExpiry of a blob", h.SetExpiry(t.Context(), ref, new(catalog.Ticks)), azerr.InvalidQueryParameterValue)
 	missing := ref
 	missing.Snapshot = catalog.At(77)
-	wantFault(t, "SetExpiry of nothing", h.SetExpiry(t.Context(), missing, new(catalog.Ticks)), azerr.BlobNotFound)
+	wantCode(t, "SetExpiry of nothing", h.SetExpiry(t.Context(), missing, new(catalog.Ticks)), azerr.BlobNotFound)
 
 	before, err := h.Head(t.Context(), second, catalog.Access{})
 	if err != nil {
@@ -118,7 +118,7 @@ func TestExpiry(t *testing.T) {
 // asking.
 func TestSnapshotTTL(t *testing.T) {
 	t.Parallel()
-	h := newHouseWith(t, &catalog.Options{SnapshotTTL: 50 * time.Millisecond})
+	h := newHarnessWith(t, &catalog.Options{SnapshotTTL: 50 * time.Millisecond})
 	ref := catalog.Ref{Account: "acct", Container: "ttl", Blob: "b"}
 	h.container(ref)
 	h.put(ref, ref.Blob, "x")
@@ -138,7 +138,7 @@ func TestSnapshotTTL(t *testing.T) {
 // A file that cannot be removed troubles nobody but the next start.
 func TestCollectorInTrouble(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	if _, err := h.PutBlob(t.Context(), ref, catalog.New{}, h.Accept(bulk('x')), catalog.Access{}); err != nil {
 		t.Fatal(err)
 	}
@@ -156,4 +156,32 @@ func TestCollectorInTrouble(t *testing.T) {
 	}
 	h.put(ref, ref.Blob, "goes on")
 	h.checkClean()
+}
+
+// BenchmarkOverwrite measures what the index of referrers costs a write: the same
+// overwrites with it and without, taking turns. The ratio is that of the times.
+func BenchmarkOverwrite(b *testing.B) {
+	ref := catalog.Ref{Account: "acct", Container: "desk"}
+	with, without := newHarnessWith(b, &catalog.Options{Idle: true}), newHarnessWith(b, &catalog.Options{Idle: true})
+	without.sql(`DROP INDEX blob_pieces_chunk`)
+	without.sql(`DROP INDEX blob_blocks_chunk`)
+	const names = 500
+	round := func(h *harness) time.Duration {
+		begin := time.Now()
+		for i := range names {
+			h.put(ref, fmt.Sprintf("blob-%d", i), "content")
+		}
+		return time.Since(begin)
+	}
+	for _, h := range []*harness{with, without} {
+		h.container(ref)
+		round(h)
+	}
+	var took, bare time.Duration
+	for b.Loop() {
+		took += round(with)
+		bare += round(without)
+	}
+	b.ReportMetric(float64(took)/float64(bare), "ratio")
+	b.ReportMetric(float64(took.Microseconds())/float64(b.N*names), "µs/put")
 }

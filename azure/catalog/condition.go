@@ -1,17 +1,17 @@
 package catalog
 
 import (
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold/azure/azerr"
+	"github.com/leasehold/leasehold/azure/catalog/tagquery"
 )
 
-// judge says whether the conditions hold for a thing that changed last at
+// check says whether the conditions hold for a thing that changed last at
 // ticks; zero: there is none. It answers as a write does: ConditionNotMet, which
-// a read turns into 304 where that is due (see NotModified).
-func (c Conditions) judge(t Ticks) error {
+// a read turns into 304 where NotModified says so.
+func (c Conditions) check(t Ticks) error {
 	switch {
 	case c.Match != "" && !matches(c.Match, t):
 		return azerr.New(azerr.ConditionNotMet).With("If-Match names another version of it than the one there is")
@@ -27,30 +27,30 @@ func (c Conditions) judge(t Ticks) error {
 	return nil
 }
 
-// known reports whether the request has this version already. Of If-None-Match
-// and If-Modified-Since one that says no is enough: a version of the same second
-// has another ETag.
+// known reports whether the client has this version already. If either of
+// If-None-Match and If-Modified-Since denies it, it has not: two versions of one
+// second have different ETags.
 func (c Conditions) known(t Ticks) bool {
 	byETag, byTime := c.NoneMatch != "", c.ModifiedSince != nil
 	return (byETag || byTime) && (!byETag || matches(c.NoneMatch, t)) && (!byTime || !second(t).After(*c.ModifiedSince))
 }
 
-// judgeItem is judge for a blob or a snapshot, which have tags. Nil is none.
-func (c Conditions) judgeItem(i *Item) error {
+// checkItem is check for a blob or a snapshot, which have tags. Nil is none.
+func (c Conditions) checkItem(i *Item) error {
 	if i == nil {
 		i = new(Item)
 	} else if !i.Committed {
-		return c.judgeStaged(i)
+		return c.checkStaged(i)
 	}
-	if err := c.judge(i.Ticks); err != nil {
+	if err := c.check(i.Ticks); err != nil {
 		return err
 	}
-	return c.judgeTags(i.Tags)
+	return c.checkTags(i.Tags)
 }
 
-// judgeStaged is judge for a blob of uncommitted blocks only: it has a time, but
+// checkStaged is check for a blob of uncommitted blocks only: it has a time, but
 // no version and so no ETag.
-func (c Conditions) judgeStaged(i *Item) error {
+func (c Conditions) checkStaged(i *Item) error {
 	at := i.Ticks
 	switch {
 	case c.Match != "":
@@ -58,52 +58,35 @@ func (c Conditions) judgeStaged(i *Item) error {
 	case c.NoneMatch != "":
 		c.NoneMatch = "no ETag"
 	}
-	if err := c.judge(at); err != nil {
+	if err := c.check(at); err != nil {
 		return err
 	}
-	return c.judgeTags(nil)
+	return c.checkTags(nil)
 }
 
-// judgeTags says whether the tags are as x-ms-if-tags has them. A reader is
+// checkTags says whether the tags are as x-ms-if-tags has them. A reader is
 // refused with 412 too.
-func (c Conditions) judgeTags(tags map[string]string) error {
+func (c Conditions) checkTags(tags map[string]string) error {
 	if c.Tags == "" {
 		return nil
 	}
-	where, err := parseIfTags(c.Tags)
-	if err == nil && !where.Match(tags) {
+	e, err := tagquery.ParseCondition(c.Tags)
+	if err == nil && !e.Match(tags) {
 		err = azerr.New(azerr.ConditionNotMet).With("the tags are not as x-ms-if-tags says")
 	}
 	return err
 }
 
-// CheckIfTags refuses an expression that cannot be a condition.
-func CheckIfTags(text string) error {
-	_, err := parseIfTags(text)
-	return err
-}
-
-func parseIfTags(text string) (*Where, error) {
-	where, err := ParseWhere(text)
-	if err == nil && where.names(containerKey) {
-		err = badWhere("only a search knows %s", containerKey)
-	}
-	if f := new(azerr.Error); errors.As(err, &f) {
-		return nil, azerr.New(azerr.InvalidHeaderValue).With(f.Message)
-	}
-	return where, nil
-}
-
-// judgeSequence says whether a page blob's sequence number is as it should be.
-func (c Conditions) judgeSequence(n int64) error {
+// checkSequence says whether a page blob's sequence number is as it should be.
+func (c Conditions) checkSequence(n int64) error {
 	if c.SequenceLE != nil && n > *c.SequenceLE || c.SequenceLT != nil && n >= *c.SequenceLT || c.SequenceEQ != nil && n != *c.SequenceEQ {
 		return azerr.New(azerr.SequenceNumberConditionNotMet)
 	}
 	return nil
 }
 
-// judgeAppend says whether n bytes may be appended to a blob of that size.
-func (c Conditions) judgeAppend(size, n int64) error {
+// checkAppend says whether n bytes may be appended to a blob of that size.
+func (c Conditions) checkAppend(size, n int64) error {
 	switch {
 	case c.AppendPosition != nil && size != *c.AppendPosition:
 		return azerr.New(azerr.AppendPositionConditionNotMet)
@@ -113,8 +96,7 @@ func (c Conditions) judgeAppend(size, n int64) error {
 	return nil
 }
 
-// The two refusals that depend on what the request is: NotModified and Exists
-// say how.
+// The two refusals that depend on the request: see NotModified and checkCreate.
 var (
 	errNotModified = azerr.New(azerr.ConditionNotMet).With("it has not changed since")
 	errExists      = azerr.New(azerr.ConditionNotMet).With("it exists, and If-None-Match is *")

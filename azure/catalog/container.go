@@ -14,7 +14,7 @@ import (
 )
 
 // containerCache keeps the rows of containers, because every request needs one.
-// A row changes only under the container's lock, by whoever has it alone.
+// A row changes only while the container is locked alone.
 type containerCache struct {
 	mu    sync.Mutex
 	known map[string]*Container
@@ -44,29 +44,15 @@ func (k *containerCache) forget(path string) {
 	delete(k.known, path)
 }
 
-// container returns the container's row; its lock is held. Nobody may change
-// what it returns.
-func (c *Catalog) container(ctx context.Context, ref Ref) (*Container, error) {
-	return c.containerAt(ctx, ref, ref.container().path())
-}
-
-// containerAt is container for whoever has the path already.
-func (c *Catalog) containerAt(ctx context.Context, ref Ref, path string) (*Container, error) {
+// loadContainer returns the row of the container with this path; its lock is
+// held. Nobody may change what it returns.
+func (c *Catalog) loadContainer(ctx context.Context, ref Ref, path string) (*Container, error) {
 	if row := c.containers.get(path); row != nil {
 		return row, nil
 	}
-	row, err := c.readContainer(ctx, ref)
-	if err == nil {
-		c.containers.put(path, row)
-	}
-	return row, err
-}
-
-func (c *Catalog) readContainer(ctx context.Context, ref Ref) (*Container, error) {
 	row := &Container{Ref: ref.container()}
 	var bad error
-	const sql = `SELECT id, ticks, details FROM blob_containers WHERE account = ? AND name = ? AND NOT deleting`
-	found, err := c.one(ctx, sql, []any{ref.Account, ref.Container}, func(r engine.Columns) {
+	found, err := c.queryOne(ctx, sqlContainer, []any{ref.Account, ref.Container}, func(r engine.Columns) {
 		row.id, row.Ticks = r.Int64(0), Ticks(r.Int64(1))
 		bad = json.Unmarshal(r.Bytes(2), &row.ContainerDetails)
 	})
@@ -78,37 +64,22 @@ func (c *Catalog) readContainer(ctx context.Context, ref Ref) (*Container, error
 	case !found:
 		return nil, azerr.New(azerr.ContainerNotFound)
 	}
+	c.containers.put(path, row)
 	return row, nil
 }
 
 // Container returns a container.
 func (c *Catalog) Container(ctx context.Context, ref Ref, a Access) (*Container, error) {
-	ref = ref.container()
-	defer c.containerLocks.share(ref.path())()
-	row, err := c.container(ctx, ref)
+	b, err := c.readBlob(ctx, ref.container())
 	if err != nil {
 		return nil, err
 	}
-	shown := *row
-	if err := c.read(ctx, ref, a, row.Ticks, &shown.Lease); err != nil {
+	defer b.unlock()
+	shown := *b.container
+	if shown.Lease, err = c.checkRead(ctx, shown.Ref, a, shown.Ticks); err != nil {
 		return nil, err
 	}
 	return &shown, nil
-}
-
-// read lets a reader pass, or not, and shows the lease.
-func (c *Catalog) read(ctx context.Context, ref Ref, a Access, t Ticks, view *LeaseView) error {
-	var refusal error
-	err := c.engine.Look(ctx, []string{ref.Resource()}, func(_ int, v engine.View) {
-		*view = viewOf(v)
-		if _, refusal = a.guard(v, ref, machine.Read); refusal == nil {
-			refusal = a.If.judge(t)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return refusal
 }
 
 // CreateContainer makes a container.
@@ -117,53 +88,44 @@ func (c *Catalog) CreateContainer(ctx context.Context, ref Ref, d ContainerDetai
 	if err := CheckContainer(ref.Container); err != nil {
 		return nil, err
 	}
-	if err := c.room(); err != nil {
+	if err := c.checkSpace(); err != nil {
 		return nil, err
 	}
-	defer c.containerLocks.lock(ref.path())()
-	if _, err := c.container(ctx, ref); err == nil {
+	defer c.containerLocks.lock(ref.path()).unlock()
+	if _, err := c.loadContainer(ctx, ref, ref.path()); err == nil {
 		return nil, azerr.New(azerr.ContainerAlreadyExists)
-	} else if !isFault(err, azerr.ContainerNotFound) {
+	} else if !hasCode(err, azerr.ContainerNotFound) {
 		return nil, err
 	}
 	if err := c.finishDeletion(ctx, ref); err != nil {
 		return nil, err
 	}
-	// The number is new since the start: what is remembered of an earlier
-	// container of that name has another one.
+	// No container had the number since the start, so what the caches know of an
+	// earlier container of that name does not match.
 	row := &Container{Ref: ref, Ticks: c.clock.after(0), ContainerDetails: d, id: c.containerIDs.Add(1)}
-	const sql = `INSERT INTO blob_containers (id, account, name, ticks, details) VALUES (?, ?, ?, ?, ?)`
-	err := c.do(ctx, ref.Resource(), func(engine.View) (engine.Decision, error) {
-		return engine.Decision{Forget: true, Extras: []engine.Statement{do(sql, row.id, ref.Account, ref.Container, int64(row.Ticks), encode(d))}}, nil
-	})
-	if err != nil {
+	add := statement(sqlAddContainer, row.id, ref.Account, ref.Container, int64(row.Ticks), encode(d))
+	if err := c.commit(ctx, change{resource: ref.Resource(), forget: true, rows: []engine.Statement{add}}); err != nil {
 		return nil, err
 	}
 	return row, nil
 }
 
-// SetContainer changes the container's metadata, access or policies. Change
-// gets a copy to work on.
-func (c *Catalog) SetContainer(ctx context.Context, ref Ref, a Access, change func(*ContainerDetails)) (*Container, error) {
+// SetContainer changes the container's metadata, access or policies. Edit gets a
+// copy to work on. A lease id is a condition here, no more.
+func (c *Catalog) SetContainer(ctx context.Context, ref Ref, a Access, edit func(*ContainerDetails)) (*Container, error) {
 	ref = ref.container()
-	defer c.containerLocks.lock(ref.path())()
-	old, err := c.container(ctx, ref)
+	defer c.containerLocks.lock(ref.path()).unlock()
+	old, err := c.loadContainer(ctx, ref, ref.path())
 	if err != nil {
 		return nil, err
 	}
 	row := *old
-	change(&row.ContainerDetails)
+	edit(&row.ContainerDetails)
 	row.Ticks = c.clock.after(old.Ticks)
 	c.containers.forget(ref.path()) // whatever comes of it, the next one reads it anew
-	const sql = `UPDATE blob_containers SET ticks = ?, details = ? WHERE id = ?`
-	err = c.do(ctx, ref.Resource(), func(v engine.View) (engine.Decision, error) {
-		if _, err := a.guard(v, ref, machine.Read); err != nil { // an id is a condition here, no more
-			return engine.Decision{}, err
-		}
-		if err := a.If.judge(old.Ticks); err != nil {
-			return engine.Decision{}, err
-		}
-		return engine.Decision{Extras: []engine.Statement{do(sql, int64(row.Ticks), encode(row.ContainerDetails), row.id)}}, nil
+	set := statement(sqlSetContainer, int64(row.Ticks), encode(row.ContainerDetails), row.id)
+	err = c.commit(ctx, change{
+		resource: ref.Resource(), lease: guard(ref, a, machine.Read), problem: a.If.check(old.Ticks), rows: []engine.Statement{set},
 	})
 	if err != nil {
 		return nil, err
@@ -176,41 +138,31 @@ func (c *Catalog) SetContainer(ctx context.Context, ref Ref, a Access, change fu
 // and if the program dies meanwhile, when it starts again.
 func (c *Catalog) DeleteContainer(ctx context.Context, ref Ref, a Access) error {
 	ref = ref.container()
-	defer c.containerLocks.lock(ref.path())()
-	row, err := c.container(ctx, ref)
+	defer c.containerLocks.lock(ref.path()).unlock()
+	row, err := c.loadContainer(ctx, ref, ref.path())
 	if err != nil {
 		return err
 	}
-	return c.obliterate(ctx, ref, row, func(v engine.View) error {
-		if _, err := a.guard(v, ref, machine.Write); err != nil {
-			return err
-		}
-		return a.If.judge(row.Ticks)
-	})
+	return c.deleteContainer(ctx, row, guard(ref, a, machine.Write), a.If.check(row.Ticks))
 }
 
-// obliterate deletes a container if allow does not mind; its lock is held.
-func (c *Catalog) obliterate(ctx context.Context, ref Ref, row *Container, allow func(engine.View) error) error {
-	c.containers.forget(ref.path())
-	err := c.do(ctx, ref.Resource(), func(v engine.View) (engine.Decision, error) {
-		if err := allow(v); err != nil {
-			return engine.Decision{}, err
-		}
-		mark := do(`UPDATE blob_containers SET deleting = 1 WHERE id = ?`, row.id)
-		return engine.Decision{Forget: true, Extras: []engine.Statement{mark}}, nil
-	})
+// deleteContainer deletes a container unless its lease or a problem refuses; its
+// lock is held.
+func (c *Catalog) deleteContainer(ctx context.Context, row *Container, rule leaseRule, problem error) error {
+	c.containers.forget(row.path())
+	mark := statement(sqlMarkContainerDeleting, row.id)
+	err := c.commit(ctx, change{resource: row.Resource(), lease: rule, problem: problem, forget: true, rows: []engine.Statement{mark}})
 	if err != nil {
 		return err
 	}
-	return c.empty(context.WithoutCancel(ctx), ref, row.id)
+	return c.empty(context.WithoutCancel(ctx), row.Ref, row.id)
 }
 
-// finishDeletion empties a container whose deletion failed half-way, if that is
-// so; its lock is held. Until then the name is taken.
+// finishDeletion empties the container if its deletion failed half-way; its lock
+// is held. Until then the name cannot be used again.
 func (c *Catalog) finishDeletion(ctx context.Context, ref Ref) error {
 	var id int64
-	const sql = `SELECT id FROM blob_containers WHERE account = ? AND name = ? AND deleting`
-	found, err := c.one(ctx, sql, []any{ref.Account, ref.Container}, func(r engine.Columns) { id = r.Int64(0) })
+	found, err := c.queryOne(ctx, sqlDeletingContainer, []any{ref.Account, ref.Container}, func(r engine.Columns) { id = r.Int64(0) })
 	if err != nil || !found {
 		return err
 	}
@@ -220,8 +172,7 @@ func (c *Catalog) finishDeletion(ctx context.Context, ref Ref) error {
 // finishDeletions empties containers whose deletion was cut short.
 func (c *Catalog) finishDeletions(ctx context.Context) error {
 	var left []Container
-	const sql = `SELECT id, account, name FROM blob_containers WHERE deleting`
-	err := c.engine.Query(ctx, sql, nil, func(r engine.Columns) error {
+	err := c.engine.Query(ctx, sqlDeletingContainers, nil, func(r engine.Columns) error {
 		left = append(left, Container{id: r.Int64(0), Ref: Ref{Account: r.Text(1), Container: r.Text(2)}})
 		return nil
 	})
@@ -233,17 +184,17 @@ func (c *Catalog) finishDeletions(ctx context.Context) error {
 	return err
 }
 
-// emptyBite is how many blobs are deleted in one commit.
-const emptyBite = 2000
+// emptyBatch is how many blobs are deleted in one commit.
+const emptyBatch = 2000
 
 // empty deletes what was in a container, and at last its row. Leases go first:
-// while the row is there, this begins again after a crash.
+// while the row is there, this starts again after a crash.
 func (c *Catalog) empty(ctx context.Context, ref Ref, id int64) error {
 	leased, err := c.engine.Names(ctx, ref.Resource()+"/")
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(leased, forgetBite) {
+	for some := range slices.Chunk(leased, forgetBatch) {
 		if err := c.forgetLeases(ctx, some); err != nil {
 			return err
 		}
@@ -256,15 +207,15 @@ func (c *Catalog) empty(ctx context.Context, ref Ref, id int64) error {
 	}
 }
 
-// forgetBite is how many leases are forgotten side by side, so that they share
+// forgetBatch is how many leases are forgotten side by side, so that they share
 // commits.
-const forgetBite = 256
+const forgetBatch = 256
 
 func (c *Catalog) forgetLeases(ctx context.Context, resources []string) error {
 	failed := make(chan error, len(resources))
 	for _, resource := range resources {
 		go func() {
-			failed <- c.do(ctx, resource, func(engine.View) (engine.Decision, error) { return engine.Decision{Forget: true}, nil })
+			failed <- c.commit(ctx, change{resource: resource, forget: true})
 		}()
 	}
 	var err error
@@ -276,30 +227,21 @@ func (c *Catalog) forgetLeases(ctx context.Context, resources []string) error {
 
 // emptyOnce deletes some of the container's blobs, or its row after the last.
 func (c *Catalog) emptyOnce(ctx context.Context, ref Ref, id int64) (left bool, err error) {
-	left, err = c.one(ctx, `SELECT 1 FROM blob_items WHERE container = ? LIMIT 1`, []any{id}, func(engine.Columns) {})
+	left, err = c.queryOne(ctx, sqlAnyItem, []any{id}, func(engine.Columns) {})
 	if err != nil {
 		return false, err
 	}
-	statements := []engine.Statement{
-		do(`UPDATE blob_chunks SET refs = refs - gone.n
-			FROM (SELECT chunk, count(*) AS n FROM blob_blocks WHERE container = ? GROUP BY chunk) AS gone WHERE id = gone.chunk`, id),
-		do(`DELETE FROM blob_blocks WHERE container = ?`, id),
-		do(`DELETE FROM blob_tags WHERE container = ?`, id),
-		do(`DELETE FROM blob_containers WHERE id = ?`, id),
+	rows := []engine.Statement{
+		statement(sqlUnrefContainerBlocks, id),
+		statement(sqlDeleteContainerBlocks, id),
+		statement(sqlDeleteContainerTags, id),
+		statement(sqlDeleteContainer, id),
 	}
 	if left {
-		statements = []engine.Statement{
-			do(`INSERT OR IGNORE INTO blob_dropped (manifest, container, name) SELECT manifest, container, name FROM blob_items
-				WHERE container = ? AND manifest <> 0 ORDER BY container, name, snapshot LIMIT ? + 0`, id, int64(emptyBite)),
-			do(`DELETE FROM blob_items WHERE (container, name, snapshot) IN
-				(SELECT container, name, snapshot FROM blob_items WHERE container = ? ORDER BY container, name, snapshot LIMIT ? + 0)`, id, int64(emptyBite)),
+		rows = []engine.Statement{
+			statement(sqlDropSomeItems, id, int64(emptyBatch)),
+			statement(sqlDeleteSomeItems, id, int64(emptyBatch)),
 		}
 	}
-	err = c.do(ctx, ref.Resource(), func(engine.View) (engine.Decision, error) {
-		return engine.Decision{Extras: statements}, nil
-	})
-	if err == nil && c.wake != nil {
-		c.wake()
-	}
-	return left, err
+	return left, c.commit(ctx, change{resource: ref.Resource(), rows: rows})
 }

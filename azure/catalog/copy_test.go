@@ -17,15 +17,15 @@ import (
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// shop is a house with a container, and names in it.
-func shop(t *testing.T) (h *house, at func(name string) catalog.Ref) {
-	h = newHouse(t)
+// newContainerOf is a harness with a container, and names in it.
+func newContainerOf(t *testing.T) (h *harness, at func(name string) catalog.Ref) {
+	h = newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "copies"}
 	h.container(ref)
 	return h, func(name string) catalog.Ref { r := ref; r.Blob = name; return r }
 }
 
-func (h *house) copy(to catalog.Ref, r catalog.CopyRequest) *catalog.Item {
+func (h *harness) copy(to catalog.Ref, r catalog.CopyRequest) *catalog.Item {
 	h.t.Helper()
 	i, err := h.Copy(h.t.Context(), to, r, catalog.Access{})
 	if err != nil {
@@ -40,7 +40,7 @@ var (
 )
 
 func TestCopy(t *testing.T) {
-	h, at := shop(t)
+	h, at := newContainerOf(t)
 	big := bytes.Repeat([]byte("0123456789"), 20_000) // in a file
 	source, err := h.PutBlob(t.Context(), at("source"), sourced, h.Accept(big), catalog.Access{})
 	if err != nil {
@@ -83,7 +83,7 @@ func TestCopy(t *testing.T) {
 }
 
 func TestCopyKeepsTheKind(t *testing.T) {
-	h, at := shop(t)
+	h, at := newContainerOf(t)
 	h.empty(at("append"), catalog.Append, 0)
 	if _, _, err := h.AppendBlock(t.Context(), at("append"), h.Accept([]byte("abc")), catalog.Access{}); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestCopyKeepsTheKind(t *testing.T) {
 	for _, to := range []string{"append", "block"} {
 		h.put(at(""), "block", "text")
 		_, err := h.Copy(t.Context(), at(to), catalog.CopyRequest{Source: at("page")}, catalog.Access{})
-		wantFault(t, "Copy of a page blob onto "+to, err, azerr.InvalidBlobType)
+		wantCode(t, "Copy of a page blob onto "+to, err, azerr.InvalidBlobType)
 	}
 	made := h.copy(at("append2"), catalog.CopyRequest{Source: at("page"), AsBlock: true, FromURL: true})
 	if made.Kind != catalog.Block || made.Copy != nil || made.Sequence != 0 {
@@ -134,7 +134,7 @@ func TestCopyKeepsTheKind(t *testing.T) {
 }
 
 func TestCopyKeepsBlocks(t *testing.T) {
-	h, at := shop(t)
+	h, at := newContainerOf(t)
 	h.stage(at(""), "source")
 	if _, err := h.CommitBlocks(t.Context(), at("source"), []catalog.BlockRef{{ID: "AAAA"}}, catalog.New{}, catalog.Access{}); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestCopyKeepsBlocks(t *testing.T) {
 }
 
 func TestCopyRestoresASnapshot(t *testing.T) {
-	h, at := shop(t)
+	h, at := newContainerOf(t)
 	h.put(at(""), "blob", "old")
 	old := at("blob")
 	old.Snapshot = h.snapshot(old, "blob")
@@ -183,7 +183,7 @@ func TestCopyRestoresASnapshot(t *testing.T) {
 }
 
 func TestCopyRefuses(t *testing.T) {
-	h, at := shop(t)
+	h, at := newContainerOf(t)
 	source := h.put(at(""), "source", "text")
 	target := h.put(at(""), "target", "text")
 	h.stage(at(""), "staged")
@@ -230,7 +230,7 @@ func TestCopyRefuses(t *testing.T) {
 			}
 			test.r.FromURL = fromURL
 			_, err := h.Copy(t.Context(), test.to, test.r, catalog.Access{If: test.c})
-			wantFault(t, fmt.Sprintf("%s, from URL %v", test.what, fromURL), err, code)
+			wantCode(t, fmt.Sprintf("%s, from URL %v", test.what, fromURL), err, code)
 			if f := new(azerr.Error); errors.As(err, &f) && f.Status != status {
 				t.Errorf("%s, from URL %v: status %d, want %d", test.what, fromURL, f.Status, status)
 			}
@@ -246,7 +246,7 @@ func TestCopyRefuses(t *testing.T) {
 }
 
 func TestCopyAndLeases(t *testing.T) {
-	h, at := shop(t)
+	h, at := newContainerOf(t)
 	h.put(at(""), "source", "text")
 	h.put(at(""), "target", "text")
 	source, target := h.lease(at("source")), h.lease(at("target"))
@@ -265,12 +265,12 @@ func TestCopyAndLeases(t *testing.T) {
 		}
 	}
 	wantRefusal(t, "AbortCopy without the lease", h.AbortCopy(t.Context(), at("target"), catalog.Access{}), leasehold.ReasonMissing)
-	wantFault(t, "AbortCopy", h.AbortCopy(t.Context(), at("target"), catalog.Access{Lease: target}), azerr.NoPendingCopyOperation)
-	wantFault(t, "AbortCopy of no blob", h.AbortCopy(t.Context(), at("none"), catalog.Access{}), azerr.BlobNotFound)
+	wantCode(t, "AbortCopy", h.AbortCopy(t.Context(), at("target"), catalog.Access{Lease: target}), azerr.NoPendingCopyOperation)
+	wantCode(t, "AbortCopy of no blob", h.AbortCopy(t.Context(), at("none"), catalog.Access{}), azerr.BlobNotFound)
 }
 
 func TestCopyBetweenAccounts(t *testing.T) {
-	h, at := shop(t)
+	h, at := newContainerOf(t)
 	other := catalog.Ref{Account: "zzz", Container: "copies", Blob: "copy"}
 	h.container(other)
 	h.put(at(""), "source", "text")
@@ -292,7 +292,7 @@ func TestCopyBetweenAccounts(t *testing.T) {
 // Copies in all directions at once, beside writers, snapshots and the deletion
 // of containers: nobody waits for ever, and nothing is lost.
 func TestCopiesInAllDirections(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	var refs []catalog.Ref
 	for c := range 2 {
 		for b := range 2 {
@@ -337,7 +337,7 @@ func TestCopiesInAllDirections(t *testing.T) {
 }
 
 // manyPieces makes a blob of n pieces that are all one byte of the same chunk.
-func (h *house) manyPieces(ref catalog.Ref, n int) {
+func (h *harness) manyPieces(ref catalog.Ref, n int) {
 	h.t.Helper()
 	h.put(ref, ref.Blob, "x")
 	h.sql(`INSERT INTO blob_pieces (manifest, start, size, chunk, at)
@@ -348,7 +348,7 @@ func (h *house) manyPieces(ref catalog.Ref, n int) {
 }
 
 func TestCopyOfManyPieces(t *testing.T) {
-	h, at := shop(t)
+	h, at := newContainerOf(t)
 	const n = 3000
 	h.manyPieces(at("source"), n)
 	i := h.copy(at("copy"), catalog.CopyRequest{Source: at("source")})
@@ -360,7 +360,7 @@ func TestCopyOfManyPieces(t *testing.T) {
 
 // BenchmarkCopy copies a blob of as many blocks as a blob may have.
 func BenchmarkCopy(b *testing.B) {
-	h := newHouse(b)
+	h := newHarness(b)
 	ref := catalog.Ref{Account: "acct", Container: "copies", Blob: "source"}
 	h.container(ref)
 	h.manyPieces(ref, catalog.MaxCommitted)

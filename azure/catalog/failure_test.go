@@ -13,21 +13,21 @@ import (
 	"github.com/leasehold/leasehold/engine"
 )
 
-// unlucky is an engine whose commits and queries fail on purpose.
-type unlucky struct {
+// failingEngine is an engine whose commits and queries fail on purpose.
+type failingEngine struct {
 	engine.Engine
-	commit atomic.Pointer[mishap]
-	query  atomic.Pointer[mishap]
+	commit atomic.Pointer[failure]
+	query  atomic.Pointer[failure]
 }
 
-// mishap is what goes wrong.
-type mishap struct {
+// failure is what goes wrong.
+type failure struct {
 	err  error
 	done bool // it is carried out all the same
 	at   string
 }
 
-func (u *unlucky) Do(ctx context.Context, resource string, decide func(engine.View) (engine.Decision, error)) error {
+func (u *failingEngine) Do(ctx context.Context, resource string, decide func(engine.View) (engine.Decision, error)) error {
 	m := u.commit.Load()
 	if m == nil || !strings.HasPrefix(resource, m.at) {
 		return u.Engine.Do(ctx, resource, decide)
@@ -41,20 +41,20 @@ func (u *unlucky) Do(ctx context.Context, resource string, decide func(engine.Vi
 	return m.err
 }
 
-func (u *unlucky) Query(ctx context.Context, sql string, args []any, row func(engine.Columns) error) error {
+func (u *failingEngine) Query(ctx context.Context, sql string, args []any, row func(engine.Columns) error) error {
 	if m := u.query.Load(); m != nil && strings.Contains(sql, m.at) {
 		return m.err
 	}
 	return u.Engine.Query(ctx, sql, args, row)
 }
 
-// unluckyHouse is a house on an engine that can fail.
-func unluckyHouse(t *testing.T) (*house, *unlucky, catalog.Ref) {
-	h, ref := desk(t)
+// failingHarness is a harness on an engine that can fail.
+func failingHarness(t *testing.T) (*harness, *failingEngine, catalog.Ref) {
+	h, ref := newContainer(t)
 	if err := h.Catalog.Close(); err != nil {
 		t.Fatal(err)
 	}
-	u := &unlucky{Engine: h.store}
+	u := &failingEngine{Engine: h.store}
 	c, err := catalog.Open(t.Context(), u, h.bytes, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -65,33 +65,33 @@ func unluckyHouse(t *testing.T) (*house, *unlucky, catalog.Ref) {
 
 // Content of a write that certainly did not happen is gone at once. If nobody
 // knows, it stays, and the next start sweeps it, or not.
-func TestFateOfUploads(t *testing.T) {
+func TestUploadsOfFailedCommits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name         string
-		mishap       mishap
+		failure      failure
 		files, after int
 	}{
-		{"unavailable", mishap{err: &leasehold.Error{Reason: leasehold.ReasonUnavailable}}, 0, 0},
-		{"unknown, and not done", mishap{err: &leasehold.Error{Reason: leasehold.ReasonUnknown}}, 1, 0},
-		{"unknown, and done", mishap{err: &leasehold.Error{Reason: leasehold.ReasonUnknown}, done: true}, 1, 1},
+		{"unavailable", failure{err: &leasehold.Error{Reason: leasehold.ReasonUnavailable}}, 0, 0},
+		{"unknown, and not done", failure{err: &leasehold.Error{Reason: leasehold.ReasonUnknown}}, 1, 0},
+		{"unknown, and done", failure{err: &leasehold.Error{Reason: leasehold.ReasonUnknown}, done: true}, 1, 1},
 	} {
-		for name, write := range map[string]func(*house, catalog.Ref) error{
-			"PutBlob": func(h *house, ref catalog.Ref) error {
+		for name, write := range map[string]func(*harness, catalog.Ref) error{
+			"PutBlob": func(h *harness, ref catalog.Ref) error {
 				_, err := h.PutBlob(t.Context(), ref, catalog.New{}, h.Accept(bulk('x')), catalog.Access{})
 				return err
 			},
-			"StageBlock": func(h *house, ref catalog.Ref) error {
+			"StageBlock": func(h *harness, ref catalog.Ref) error {
 				return h.StageBlock(t.Context(), ref, "AAAA", h.Accept(bulk('x')), catalog.Access{})
 			},
 		} {
 			t.Run(name+" "+c.name, func(t *testing.T) {
-				h, u, ref := unluckyHouse(t)
-				m := c.mishap
+				h, u, ref := failingHarness(t)
+				m := c.failure
 				m.at = ref.Resource()
 				u.commit.Store(&m)
-				if err := write(h, ref); !errors.Is(err, c.mishap.err) {
-					t.Errorf("%s = %v, want %v", name, err, c.mishap.err)
+				if err := write(h, ref); !errors.Is(err, c.failure.err) {
+					t.Errorf("%s = %v, want %v", name, err, c.failure.err)
 				}
 				h.wantFiles(c.files)
 				h.reopen()
@@ -102,11 +102,11 @@ func TestFateOfUploads(t *testing.T) {
 	}
 }
 
-// Whoever goes away while the commit is under way keeps nobody from reading
+// A caller who goes away while the commit is under way keeps nobody from reading
 // what will be: the lock is held until the commit is durable.
 func TestGoneCallerKeepsTheLock(t *testing.T) {
 	t.Parallel()
-	h, u, ref := unluckyHouse(t)
+	h, u, ref := failingHarness(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	entered, goOn := make(chan struct{}), make(chan struct{})
@@ -164,7 +164,7 @@ func (s *slowEngine) Do(ctx context.Context, resource string, decide func(engine
 
 // Nothing is asked of the engine for a caller who has gone already.
 func TestCallerHasGone(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := h.PutBlob(ctx, ref, catalog.New{}, h.Accept(bulk('x')), catalog.Access{}); !errors.Is(err, context.Canceled) {
@@ -176,7 +176,7 @@ func TestCallerHasGone(t *testing.T) {
 // Each query that fails fails what asked for it, and leaves all as it was.
 func TestQueriesFail(t *testing.T) {
 	t.Parallel()
-	h, u, ref := unluckyHouse(t)
+	h, u, ref := failingHarness(t)
 	h.stageAs(ref, "AAAA", []byte("a"))
 	h.commit(ref, catalog.BlockRef{ID: "AAAA"})
 	h.stageAs(ref, "BBBB", []byte("b"))
@@ -220,7 +220,7 @@ func TestQueriesFail(t *testing.T) {
 		{"expires IS NOT NULL", func() error { return h.Collect(t.Context()) }},
 		{"FROM blob_containers", func() error { return h.Reset(t.Context(), "") }},
 	} {
-		u.query.Store(&mishap{err: no, at: c.at})
+		u.query.Store(&failure{err: no, at: c.at})
 		if err := c.call(); !errors.Is(err, no) {
 			t.Errorf("with %q failing = %v, want %v", c.at, err, no)
 		}
@@ -236,22 +236,22 @@ func TestQueriesFail(t *testing.T) {
 // A check that cannot look says so, wherever it stops.
 func TestCheckFails(t *testing.T) {
 	t.Parallel()
-	h, u, ref := unluckyHouse(t)
+	h, u, ref := failingHarness(t)
 	h.put(ref, ref.Blob, "x")
 	no := errors.New("the disk is on fire")
 	for _, at := range []string{
-		"count(*) FROM blob_containers", "FROM blob_items\n\t\tWHERE container NOT IN", "FROM blob_blocks\n", "blob_blocks b", "FROM blob_tags WHERE container NOT",
+		"count(*) FROM blob_containers", "FROM blob_items\nWHERE container NOT IN", "FROM blob_blocks\n", "blob_blocks b", "FROM blob_tags\nWHERE container NOT",
 		"FROM blob_dropped)", "HAVING", "UNION ALL", "c.refs <>", "SELECT id, account", "SELECT DISTINCT container", "ORDER BY snapshot",
 		"LEFT JOIN blob_chunks c ON", "SELECT key, value", "refs > 0 ORDER BY",
 	} {
-		u.query.Store(&mishap{err: no, at: at})
+		u.query.Store(&failure{err: no, at: at})
 		if _, err := h.Check(t.Context(), false); !errors.Is(err, no) {
 			t.Errorf("Check with %q failing = %v, want %v", at, err, no)
 		}
 		u.query.Store(nil)
 	}
 	h.sql(`UPDATE blob_chunks SET refs = 7`)
-	u.commit.Store(&mishap{err: no, at: "blob:catalog"})
+	u.commit.Store(&failure{err: no, at: "blob:catalog"})
 	if _, err := h.Check(t.Context(), true); !errors.Is(err, no) {
 		t.Errorf("Check that cannot repair = %v, want %v", err, no)
 	}
@@ -265,14 +265,14 @@ func TestCheckFails(t *testing.T) {
 // The collector goes on after it failed.
 func TestCollectorGoesOn(t *testing.T) {
 	t.Parallel()
-	h, u, ref := unluckyHouse(t)
+	h, u, ref := failingHarness(t)
 	if _, err := h.PutBlob(t.Context(), ref, catalog.New{}, h.Accept(bulk('x')), catalog.Access{}); err != nil {
 		t.Fatal(err)
 	}
 	at := ref
 	at.Snapshot = h.snapshot(ref, ref.Blob)
 	no := errors.New("the disk is on fire")
-	u.commit.Store(&mishap{err: no, at: "blob:catalog"})
+	u.commit.Store(&failure{err: no, at: "blob:catalog"})
 	if err := h.SetExpiry(t.Context(), at, new(catalog.Ticks)); err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestCollectorGoesOn(t *testing.T) {
 	if err := h.Reset(t.Context(), ""); !errors.Is(err, no) {
 		t.Errorf("Reset = %v, want %v", err, no)
 	}
-	u.commit.Store(&mishap{err: &leasehold.Error{Reason: leasehold.ReasonUnknown}, done: true, at: "blob:catalog"})
+	u.commit.Store(&failure{err: &leasehold.Error{Reason: leasehold.ReasonUnknown}, done: true, at: "blob:catalog"})
 	for h.Collect(t.Context()) != nil { // each is done, and reported not to be
 	}
 	u.commit.Store(nil)

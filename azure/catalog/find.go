@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/leasehold/leasehold/azure/catalog/tagquery"
 	"github.com/leasehold/leasehold/engine"
 )
 
@@ -25,7 +26,7 @@ const maxFindScan = 50_000
 // container if ref names one, whose tags are as the expression says. They come
 // in the order of container, value of the tag that was looked up, and name.
 func (c *Catalog) FindByTags(ctx context.Context, ref Ref, where, marker string, max int) (FoundPage, error) {
-	q, err := parseFind(where)
+	q, err := tagquery.ParseSearch(where)
 	if err != nil {
 		return FoundPage{}, err
 	}
@@ -33,14 +34,14 @@ func (c *Catalog) FindByTags(ctx context.Context, ref Ref, where, marker string,
 		if _, err := c.Container(ctx, ref, Access{}); err != nil {
 			return FoundPage{}, err
 		}
-		q.in(ref.Container)
+		q.In(ref.Container)
 	}
 	s := search{query: q, account: ref.Account, max: pageSize(max)}
-	if err := s.begin(marker); err != nil {
+	if err := s.start(marker); err != nil {
 		return FoundPage{}, err
 	}
 	for _, args := range s.spans() {
-		if err := c.engine.Query(ctx, q.lookup.sql(), args, s.row); err != nil {
+		if err := c.engine.Query(ctx, sqlFindByTag, args, s.row); err != nil {
 			if errors.Is(err, errEnough) {
 				break
 			}
@@ -50,9 +51,9 @@ func (c *Catalog) FindByTags(ctx context.Context, ref Ref, where, marker string,
 	return s.page, nil
 }
 
-// search puts a page of what was found together.
+// search makes a page of what is found.
 type search struct {
-	query   findQuery
+	query   tagquery.Search
 	account string
 	max     int
 
@@ -61,10 +62,10 @@ type search struct {
 	page    FoundPage
 }
 
-// foundAt is where a search has got to.
+// foundAt is how far a search has come.
 type foundAt struct{ Container, Value, Name string }
 
-func (s *search) begin(marker string) error {
+func (s *search) start(marker string) error {
 	if marker == "" {
 		return nil
 	}
@@ -79,15 +80,15 @@ func (s *search) begin(marker string) error {
 // of the container that the search is in, and the containers after it.
 func (s *search) spans() [][]any {
 	q, first, last := s.query, "", bound("")
-	if q.container != "" {
-		first, last = q.container, q.container
+	if q.Container != "" {
+		first, last = q.Container, q.Container
 	}
 	switch here := s.at.Container; {
-	case q.nowhere:
+	case q.Nowhere:
 		return nil
 	case here == "":
 		return [][]any{s.span(first, last, foundAt{})}
-	case q.container != "":
+	case q.Container != "":
 		return [][]any{s.span(first, last, s.at)}
 	default:
 		return [][]any{s.span(here, here, s.at), s.span(here+"\x00", last, foundAt{})}
@@ -96,14 +97,17 @@ func (s *search) spans() [][]any {
 
 // span asks the containers from first to last for what comes after a place.
 func (s *search) span(first string, last any, at foundAt) []any {
-	l := s.query.lookup
-	if low := l.low(); at.Value < low.Value {
-		at = low
+	q, before := s.query, bound("")
+	if at.Value < q.From {
+		at = foundAt{Value: q.From}
 	}
-	return []any{s.account, first, last, l.key, at.Value, at.Name, l.high()}
+	if q.Before != nil {
+		before = *q.Before
+	}
+	return []any{s.account, first, last, q.Key, at.Value, at.Name, before}
 }
 
-// stop ends the page after the present place.
+// stop ends the page here.
 func (s *search) stop() error {
 	s.page.Next = tagList.seal(encode(s.at))
 	return errEnough
@@ -114,15 +118,15 @@ func (s *search) row(r engine.Columns) error {
 		return s.stop()
 	}
 	s.scanned++
-	n := itemColumnCount
+	n := itemColumns
 	container := Ref{Account: s.account, Container: r.Text(n)}
 	s.at = foundAt{container.Container, r.Text(n + 1), r.Text(0)}
 	i, err := scanItem(container, r)
 	if err != nil {
 		return fmt.Errorf("find by tags: %w", err)
 	}
-	if s.query.where.Match(i.Tags) {
-		maps.DeleteFunc(i.Tags, func(key, _ string) bool { return !s.query.where.names(key) })
+	if s.query.Where.Match(i.Tags) {
+		maps.DeleteFunc(i.Tags, func(key, _ string) bool { return !s.query.Where.Names(key) })
 		s.page.Blobs = append(s.page.Blobs, i)
 	}
 	return nil

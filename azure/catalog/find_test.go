@@ -8,10 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/catalog"
+	"github.com/leasehold/leasehold/azure/catalog/tagquery"
 	"pgregory.net/rapid"
 )
 
-func (h *house) tagged(ref catalog.Ref, tags map[string]string) {
+func (h *harness) tagged(ref catalog.Ref, tags map[string]string) {
 	h.t.Helper()
 	if _, err := h.PutBlob(h.t.Context(), ref, catalog.New{Tags: tags}, h.Accept(nil), catalog.Access{}); err != nil {
 		h.t.Fatalf("PutBlob(%v) = %v", ref, err)
@@ -19,7 +20,7 @@ func (h *house) tagged(ref catalog.Ref, tags map[string]string) {
 }
 
 // find pages through what is found, as container/name.
-func (h *house) find(ref catalog.Ref, where string, n int) []string {
+func (h *harness) find(ref catalog.Ref, where string, n int) []string {
 	h.t.Helper()
 	var all []string
 	for marker := ""; ; {
@@ -40,7 +41,7 @@ func (h *house) find(ref catalog.Ref, where string, n int) []string {
 }
 
 func TestFindByTags(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	in := func(container, blob string) catalog.Ref {
 		return catalog.Ref{Account: "acct", Container: container, Blob: blob}
 	}
@@ -86,15 +87,15 @@ func TestFindByTags(t *testing.T) {
 	}
 	for _, where := range []string{``, `a`, `a = 'b' OR a = 'c'`, `a <> 'b'`, `@container = 'aaa'`, `@container > 'aaa' AND a = 'b'`} {
 		_, err := h.FindByTags(t.Context(), in("", ""), where, "", 0)
-		wantFault(t, "FindByTags("+where+")", err, azerr.InvalidQueryParameterValue)
+		wantCode(t, "FindByTags("+where+")", err, azerr.InvalidQueryParameterValue)
 	}
 	_, err := h.FindByTags(t.Context(), in("none", ""), "a = 'b'", "", 0)
-	wantFault(t, "FindByTags in no container", err, azerr.ContainerNotFound)
+	wantCode(t, "FindByTags in no container", err, azerr.ContainerNotFound)
 	h.checkClean()
 }
 
 func TestFindAgreesWithMatch(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	round := 0
 	tags := rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "c d"}), rapid.StringMatching(`[xyz]{0,2}`), 0, 3)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -122,9 +123,9 @@ func TestFindAgreesWithMatch(t *testing.T) {
 				where += fmt.Sprintf("\"%s\" %s '%s'", rapid.SampledFrom([]string{"a", "b", "c d"}).Draw(rt, "key"),
 					rapid.SampledFrom([]string{"=", ">", ">=", "<", "<="}).Draw(rt, "op"), rapid.StringMatching(`[xyz]{0,2}`).Draw(rt, "value"))
 			}
-			w, err := catalog.ParseWhere(where)
+			w, err := tagquery.Parse(where)
 			if err != nil {
-				rt.Fatalf("ParseWhere(%s) = %v", where, err)
+				rt.Fatalf("Parse(%s) = %v", where, err)
 			}
 			var want []string
 			for name, has := range blobs {

@@ -79,7 +79,7 @@ type Item struct {
 	Ticks     Ticks // ETag and last change
 	Created   Ticks
 	Size      int64
-	Expires   *Ticks // when a snapshot goes by itself; nil: never
+	Expires   *Ticks // when a snapshot expires; nil: never
 	Details
 	Lease LeaseView // of a base blob
 
@@ -126,7 +126,7 @@ type Policy struct {
 	Permissions string `json:"permissions,omitempty"`
 }
 
-// Access is what a request shows to get at a thing.
+// Access is what a request shows for access to a container or blob.
 type Access struct {
 	Lease  leasehold.ID // zero: none
 	If     Conditions

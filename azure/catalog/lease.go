@@ -62,30 +62,32 @@ type LeaseAnswer struct {
 // Lease carries out a lease operation on a blob, or on a container if ref names
 // no blob.
 func (c *Catalog) Lease(ctx context.Context, ref Ref, r LeaseRequest) (LeaseAnswer, error) {
-	var answer LeaseAnswer
-	resource, holder := ref.Resource(), ref.Holder()
-	err := c.shared(ctx, ref, func(thing subject) error {
-		answer.Ticks = thing.ticks
-		return c.engine.Do(ctx, resource, func(v engine.View) (engine.Decision, error) {
-			if err := thing.judge(r.If); err != nil {
-				return engine.Decision{}, err
-			}
-			o := r.decide(v, resource, holder)
-			if o.Reason != "" {
-				return engine.Decision{Outcome: o}, refused(ref, r.Action, o, v.Now)
-			}
-			answer.ID, answer.Remaining = o.Row.ID, o.Row.Remaining(v.Now)
-			c.note(&o, r.Caller)
-			return engine.Decision{Outcome: o}, nil
-		})
-	})
+	b, err := c.readBlob(ctx, ref)
+	if err != nil {
+		return LeaseAnswer{}, err
+	}
+	defer b.unlock()
+	answer := LeaseAnswer{Ticks: b.ticks()}
+	resource, conditions := ref.Resource(), b.check(r.If)
+	err = c.commit(ctx, change{resource: resource, lease: func(v engine.View) (machine.Outcome, error) {
+		if conditions != nil { // here they come before the lease
+			return machine.Outcome{}, conditions
+		}
+		o := r.decide(v, resource, ref.Holder())
+		if o.Reason != "" {
+			return o, refused(ref.Blob == "", r.Action, o, v.Now)
+		}
+		answer.ID, answer.Remaining = o.Row.ID, o.Row.Remaining(v.Now)
+		c.note(&o, r.Caller)
+		return o, nil
+	}})
 	if err != nil {
 		return LeaseAnswer{}, err
 	}
 	return answer, nil
 }
 
-// policy is the machine's: Azure's, unless what has ended is gone.
+// policy is Azure's, unless an ended lease is gone.
 func (r LeaseRequest) policy() machine.Policy {
 	p := machine.Azure
 	if r.Final {
@@ -94,7 +96,7 @@ func (r LeaseRequest) policy() machine.Policy {
 	return p
 }
 
-// decide asks the machine.
+// decide applies the machine's rules.
 func (r LeaseRequest) decide(v engine.View, resource, holder string) machine.Outcome {
 	policy := r.policy()
 	switch r.Action {
@@ -113,27 +115,14 @@ func (r LeaseRequest) decide(v engine.View, resource, holder string) machine.Out
 	}
 }
 
-// guard asks the lease whether the access may go ahead.
-func (a Access) guard(v engine.View, ref Ref, how machine.Access) (machine.Outcome, error) {
-	o := machine.Guard(v.Now, a.Lease, how, v.Row)
-	if o.Reason == "" {
-		return o, nil
-	}
-	action := Read
-	if how == machine.Write {
-		action = Write
-	}
-	return o, refused(ref, action, o, v.Now)
-}
-
-func refused(ref Ref, action Action, o machine.Outcome, now machine.Instant) error {
+func refused(ofContainer bool, action Action, o machine.Outcome, now machine.Instant) error {
 	return &LeaseError{
-		Container: ref.Blob == "", Action: action, Reason: o.Reason,
+		Container: ofContainer, Action: action, Reason: o.Reason,
 		State: o.Row.At(now).State, SameID: o.SameID, Remaining: o.Row.Remaining(now),
 	}
 }
 
-// note writes the caller's address into what the history will say.
+// note writes the caller's address into the history.
 func (c *Catalog) note(o *machine.Outcome, caller string) {
 	if caller == "" || len(o.Steps) == 0 {
 		return
@@ -147,8 +136,8 @@ func (c *Catalog) note(o *machine.Outcome, caller string) {
 }
 
 // callers keeps the details that records of the same caller share: the engine
-// remembers thousands of records, and a map for each would be most of what they
-// take. Nobody changes a record's details.
+// remembers thousands of records, and a map for each would be most of their
+// memory. Nobody changes a record's details.
 type callers struct {
 	mu    sync.Mutex
 	known map[string]map[string]string
@@ -191,9 +180,18 @@ func viewOf(v engine.View) LeaseView {
 	return view
 }
 
-// look shows the lease of a blob or container.
-func (c *Catalog) look(ctx context.Context, ref Ref) (LeaseView, error) {
-	var view LeaseView
-	err := c.engine.Look(ctx, []string{ref.Resource()}, func(_ int, v engine.View) { view = viewOf(v) })
+// checkRead checks what a reader of a blob or container shows, its lease id and
+// then its conditions, and returns the lease as everybody may see it.
+func (c *Catalog) checkRead(ctx context.Context, ref Ref, a Access, t Ticks) (view LeaseView, err error) {
+	var refusal error
+	err = c.engine.Look(ctx, []string{ref.Resource()}, func(_ int, v engine.View) {
+		view = viewOf(v)
+		if _, refusal = checkLease(v, ref.Blob == "", a.Lease, machine.Read); refusal == nil {
+			refusal = a.If.check(t)
+		}
+	})
+	if err == nil {
+		err = refusal
+	}
 	return view, err
 }

@@ -1,6 +1,8 @@
 package catalog_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +26,7 @@ func shown(e catalog.ListEntry) string {
 }
 
 // list pages through a list to its end.
-func (h *house) list(ref catalog.Ref, r catalog.ListRequest) []string {
+func (h *harness) list(ref catalog.Ref, r catalog.ListRequest) []string {
 	h.t.Helper()
 	var all []string
 	for {
@@ -48,7 +50,7 @@ func (h *house) list(ref catalog.Ref, r catalog.ListRequest) []string {
 	}
 }
 
-func (h *house) snapshot(container catalog.Ref, name string) catalog.Snapshot {
+func (h *harness) snapshot(container catalog.Ref, name string) catalog.Snapshot {
 	h.t.Helper()
 	container.Blob = name
 	s, err := h.Snapshot(h.t.Context(), container, nil, catalog.Access{})
@@ -58,7 +60,7 @@ func (h *house) snapshot(container catalog.Ref, name string) catalog.Snapshot {
 	return s.Snapshot
 }
 
-func (h *house) stage(container catalog.Ref, name string) {
+func (h *harness) stage(container catalog.Ref, name string) {
 	h.t.Helper()
 	container.Blob = name
 	if err := h.StageBlock(h.t.Context(), container, "AAAA", h.Accept([]byte("x")), catalog.Access{}); err != nil {
@@ -66,7 +68,7 @@ func (h *house) stage(container catalog.Ref, name string) {
 	}
 }
 
-func (h *house) remove(container catalog.Ref, name string, how catalog.Deletion) {
+func (h *harness) remove(container catalog.Ref, name string, how catalog.Deletion) {
 	h.t.Helper()
 	container.Blob = name
 	if err := h.Delete(h.t.Context(), container, how, catalog.Access{}); err != nil {
@@ -75,7 +77,7 @@ func (h *house) remove(container catalog.Ref, name string, how catalog.Deletion)
 }
 
 func TestListFoldsAndOrders(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "list"}
 	h.container(ref)
 	for _, name := range []string{"b", "a", "a/1", "a/2/x", "a/2/y", "a0", "A", "é", "z//q", "日/本", "a/", "/lead", "\ufffd", "\ufffdx"} {
@@ -112,7 +114,7 @@ func TestListFoldsAndOrders(t *testing.T) {
 }
 
 func TestListSnapshots(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "list"}
 	h.container(ref)
 	ids := map[string][]string{}
@@ -143,7 +145,7 @@ func TestListSnapshots(t *testing.T) {
 }
 
 func TestListSkipsLongRuns(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "list"}
 	h.fill(ref, "big/%06d", 3000)
 	h.fill(ref, "bigger/%06d", 1000)
@@ -162,7 +164,7 @@ func TestListSkipsLongRuns(t *testing.T) {
 }
 
 func TestListWhileBlobsComeAndGo(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "list"}
 	h.container(ref)
 	var stay []string
@@ -196,7 +198,7 @@ func TestListWhileBlobsComeAndGo(t *testing.T) {
 }
 
 func TestListShowsLeases(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "list"}
 	h.container(ref)
 	held := ref
@@ -222,7 +224,7 @@ func TestListShowsLeases(t *testing.T) {
 }
 
 func TestListRefusesForeignMarkers(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "list"}
 	h.container(ref)
 	h.put(ref, "a", "")
@@ -233,14 +235,14 @@ func TestListRefusesForeignMarkers(t *testing.T) {
 	}
 	for _, marker := range []string{"a", "2!88!MDAwMDAz", page.Next + "A", page.Next[:len(page.Next)-2], strings.ToUpper(page.Next), "====", "AAAAAAAAAAAA"} {
 		_, err := h.List(t.Context(), ref, catalog.ListRequest{Marker: marker})
-		wantFault(t, fmt.Sprintf("List(marker %q)", marker), err, azerr.InvalidQueryParameterValue)
+		wantCode(t, fmt.Sprintf("List(marker %q)", marker), err, azerr.InvalidQueryParameterValue)
 	}
 	_, err = h.ListContainers(t.Context(), "acct", "", page.Next, 0)
-	wantFault(t, "ListContainers with a marker of List", err, azerr.InvalidQueryParameterValue)
+	wantCode(t, "ListContainers with a marker of List", err, azerr.InvalidQueryParameterValue)
 	_, err = h.FindByTags(t.Context(), ref, "a = 'b'", page.Next, 0)
-	wantFault(t, "FindByTags with a marker of List", err, azerr.InvalidQueryParameterValue)
+	wantCode(t, "FindByTags with a marker of List", err, azerr.InvalidQueryParameterValue)
 	_, err = h.List(t.Context(), catalog.Ref{Account: "acct", Container: "none"}, catalog.ListRequest{})
-	wantFault(t, "List(none)", err, azerr.ContainerNotFound)
+	wantCode(t, "List(none)", err, azerr.ContainerNotFound)
 	// A marker of a list with another prefix is a place all the same.
 	if got := h.list(ref, catalog.ListRequest{Prefix: "b", Marker: page.Next}); len(got) != 1 || got[0] != "b" {
 		t.Errorf("List(b) from before it = %q", got)
@@ -248,7 +250,7 @@ func TestListRefusesForeignMarkers(t *testing.T) {
 }
 
 func TestListContainers(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	names := []string{"$logs", "$root", "abc", "abd", "abd-1", "b00"}
 	for _, name := range slices.Backward(names) {
 		h.container(catalog.Ref{Account: "acct", Container: name})
@@ -300,7 +302,7 @@ func TestListContainers(t *testing.T) {
 // gone, make one only where snapshots are asked for.
 func TestListPrefixOfSnapshotsAlone(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	for _, name := range []string{"d/x", "e/a", "e/b", "e/c", "f"} {
 		h.put(ref, name, name)
 		h.snapshot(ref, name)
@@ -318,4 +320,45 @@ func TestListPrefixOfSnapshotsAlone(t *testing.T) {
 	if len(got) != 5 || !slices.Equal(got[:2], []string{"d/*", "e/*"}) {
 		t.Errorf("a list with snapshots = %q, want d/*, e/* and three of f", got)
 	}
+}
+
+// Whatever the engine is in trouble for is told as it is: it is no answer of
+// Azure's.
+func TestTroubleIsNoRefusal(t *testing.T) {
+	h := newHarness(t)
+	ref := catalog.Ref{Account: "acct", Container: "trouble", Blob: "blob"}
+	h.container(ref)
+	h.empty(ref, catalog.Page, 1024)
+	snapshot := h.snapshot(ref, ref.Blob)
+	other := ref
+	other.Blob = "append"
+	h.empty(other, catalog.Append, 0)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for what, call := range map[string]func() error{
+		"List":           func() error { _, err := h.List(ended, ref, catalog.ListRequest{}); return err },
+		"List, folded":   func() error { _, err := h.List(ended, ref, catalog.ListRequest{Delimiter: "/"}); return err },
+		"ListContainers": func() error { _, err := h.ListContainers(ended, "acct", "", "", 0); return err },
+		"FindByTags":     func() error { _, err := h.FindByTags(ended, ref, "a = 'b'", "", 0); return err },
+		"Copy": func() error {
+			_, err := h.Copy(ended, ref, catalog.CopyRequest{Source: ref}, catalog.Access{})
+			return err
+		},
+		"AppendBlock": func() error {
+			_, _, err := h.AppendBlock(ended, other, h.Accept([]byte("x")), catalog.Access{})
+			return err
+		},
+		"Seal":                 func() error { _, err := h.Seal(ended, other, catalog.Access{}); return err },
+		"PutPages":             func() error { _, err := h.PutPages(ended, ref, 0, 512, nil, catalog.Access{}); return err },
+		"Resize":               func() error { _, err := h.Resize(ended, ref, 512, catalog.Access{}); return err },
+		"Pages":                func() error { _, _, err := h.Pages(ended, ref, 0, 0, snapshot, catalog.Access{}); return err },
+		"ServiceProperties":    func() error { _, err := h.ServiceProperties(ended, "acct"); return err },
+		"SetServiceProperties": func() error { return h.SetServiceProperties(ended, "acct", nil) },
+	} {
+		err := call()
+		if f := new(azerr.Error); err == nil || errors.As(err, &f) {
+			t.Errorf("%s after the caller has gone = %v, want an error that is no answer", what, err)
+		}
+	}
+	h.checkClean()
 }

@@ -39,26 +39,26 @@ type modelBlob struct {
 	lease     leasehold.ID
 }
 
-// world is a catalog beside its model.
-type world struct {
-	h         *house
+// model is a catalog with what it should hold.
+type model struct {
+	h         *harness
 	container catalog.Ref
 	blobs     map[string]*modelBlob
 	writes    byte
 	touched   string // the blob that the last step was about
 }
 
-func (w *world) ref(name string) catalog.Ref {
-	ref := w.container
+func (m *model) ref(name string) catalog.Ref {
+	ref := m.container
 	ref.Blob = name
 	return ref
 }
 
 // draw picks a blob.
-func (w *world) draw(t *rapid.T) (catalog.Ref, *modelBlob) {
+func (m *model) draw(t *rapid.T) (catalog.Ref, *modelBlob) {
 	name := rapid.SampledFrom([]string{"a", "a/b", "ü"}).Draw(t, "blob")
-	w.touched = name
-	return w.ref(name), w.blobs[name]
+	m.touched = name
+	return m.ref(name), m.blobs[name]
 }
 
 // access draws what the request shows, and says why it is refused for that.
@@ -100,37 +100,37 @@ func agree(t *rapid.T, what string, err error, reason leasehold.Reason, code str
 }
 
 // body is content that was never there before, at times in a file.
-func (w *world) body(t *rapid.T) []byte {
-	w.writes++
+func (m *model) body(t *rapid.T) []byte {
+	m.writes++
 	size := rapid.SampledFrom([]int{1, 3, 70_000}).Draw(t, "size")
-	return bytes.Repeat([]byte{w.writes}, size)
+	return bytes.Repeat([]byte{m.writes}, size)
 }
 
-func (w *world) put(t *rapid.T) {
-	ref, b := w.draw(t)
+func (m *model) put(t *rapid.T) {
+	ref, b := m.draw(t)
 	a, reason := b.access(t)
-	body := w.body(t)
+	body := m.body(t)
 	if rapid.IntRange(0, 4).Draw(t, "empty") == 0 {
 		body = nil
 	}
-	note := fmt.Sprint("put ", w.writes)
-	made, err := w.h.PutBlob(w.h.t.Context(), ref, catalog.New{Metadata: map[string]string{"note": note}}, w.h.Accept(body), a)
+	note := fmt.Sprint("put ", m.writes)
+	made, err := m.h.PutBlob(m.h.t.Context(), ref, catalog.New{Metadata: map[string]string{"note": note}}, m.h.Accept(body), a)
 	if agree(t, "PutBlob", err, reason, "") {
 		b.base, b.staged = &version{content: body, note: note, etag: made.ETag()}, map[string][]byte{}
 	}
 }
 
-func (w *world) stage(t *rapid.T) {
-	ref, b := w.draw(t)
+func (m *model) stage(t *rapid.T) {
+	ref, b := m.draw(t)
 	a, reason := b.access(t)
-	id, body := rapid.SampledFrom([]string{"AAAA", "BBBB", "CCCC"}).Draw(t, "id"), w.body(t)
-	if agree(t, "StageBlock", w.h.StageBlock(w.h.t.Context(), ref, id, w.h.Accept(body), a), reason, "") {
+	id, body := rapid.SampledFrom([]string{"AAAA", "BBBB", "CCCC"}).Draw(t, "id"), m.body(t)
+	if agree(t, "StageBlock", m.h.StageBlock(m.h.t.Context(), ref, id, m.h.Accept(body), a), reason, "") {
 		b.staged[id] = body
 	}
 }
 
-func (w *world) commit(t *rapid.T) {
-	ref, b := w.draw(t)
+func (m *model) commit(t *rapid.T) {
+	ref, b := m.draw(t)
 	a, reason := b.access(t)
 	committed := map[string][]byte{}
 	if b.base != nil {
@@ -140,7 +140,7 @@ func (w *world) commit(t *rapid.T) {
 	}
 	var list []catalog.BlockRef
 	code := ""
-	made := &version{note: fmt.Sprint("commit ", w.writes)}
+	made := &version{note: fmt.Sprint("commit ", m.writes)}
 	for range rapid.IntRange(0, 4).Draw(t, "blocks") {
 		block := catalog.BlockRef{
 			ID:   rapid.SampledFrom([]string{"AAAA", "BBBB", "CCCC"}).Draw(t, "id"),
@@ -157,23 +157,23 @@ func (w *world) commit(t *rapid.T) {
 		made.blocks = append(made.blocks, namedBlock{block.ID, body})
 		made.content = append(made.content, body...)
 	}
-	i, err := w.h.CommitBlocks(w.h.t.Context(), ref, list, catalog.New{Metadata: map[string]string{"note": made.note}}, a)
+	i, err := m.h.CommitBlocks(m.h.t.Context(), ref, list, catalog.New{Metadata: map[string]string{"note": made.note}}, a)
 	if agree(t, "CommitBlocks", err, reason, code) {
 		made.etag = i.ETag()
 		b.base, b.staged = made, map[string][]byte{}
 	}
 }
 
-func (w *world) modify(t *rapid.T) {
-	ref, b := w.draw(t)
+func (m *model) modify(t *rapid.T) {
+	ref, b := m.draw(t)
 	a, reason := b.access(t)
 	code := ""
 	if b.base == nil {
 		reason, code = "", azerr.BlobNotFound
 	}
-	w.writes++
-	note := fmt.Sprint("modify ", w.writes)
-	i, err := w.h.Modify(w.h.t.Context(), ref, a, true, func(i *catalog.Item) error { i.Metadata["note"] = note; return nil })
+	m.writes++
+	note := fmt.Sprint("modify ", m.writes)
+	i, err := m.h.Modify(m.h.t.Context(), ref, a, true, func(i *catalog.Item) error { i.Metadata["note"] = note; return nil })
 	if agree(t, "Modify", err, reason, code) {
 		changed := *b.base
 		changed.note, changed.etag = note, i.ETag()
@@ -181,14 +181,14 @@ func (w *world) modify(t *rapid.T) {
 	}
 }
 
-func (w *world) snapshot(t *rapid.T) {
-	ref, b := w.draw(t)
+func (m *model) snapshot(t *rapid.T) {
+	ref, b := m.draw(t)
 	if b.base == nil {
-		_, err := w.h.Snapshot(w.h.t.Context(), ref, nil, catalog.Access{})
+		_, err := m.h.Snapshot(m.h.t.Context(), ref, nil, catalog.Access{})
 		agree(t, "Snapshot", err, "", azerr.BlobNotFound)
 		return
 	}
-	i, err := w.h.Snapshot(w.h.t.Context(), ref, nil, catalog.Access{}) // whatever the lease
+	i, err := m.h.Snapshot(m.h.t.Context(), ref, nil, catalog.Access{}) // whatever the lease
 	if agree(t, "Snapshot", err, "", "") {
 		if i.Snapshot.Ticks() <= b.last {
 			t.Fatalf("the snapshot %v is not after %v", i.Snapshot, b.last)
@@ -206,14 +206,14 @@ func (b *modelBlob) drawSnapshot(t *rapid.T) catalog.Snapshot {
 	return catalog.At(rapid.SampledFrom(slices.Sorted(maps.Keys(b.snapshots))).Draw(t, "snapshot"))
 }
 
-func (w *world) restore(t *rapid.T) {
-	ref, b := w.draw(t)
+func (m *model) restore(t *rapid.T) {
+	ref, b := m.draw(t)
 	from := ref
 	if from.Snapshot = b.drawSnapshot(t); !from.IsSnapshot() {
 		return
 	}
 	a, reason := b.access(t)
-	i, err := w.h.Copy(w.h.t.Context(), ref, catalog.CopyRequest{Source: from}, a)
+	i, err := m.h.Copy(m.h.t.Context(), ref, catalog.CopyRequest{Source: from}, a)
 	if agree(t, "Copy", err, reason, "") {
 		restored := b.snapshots[from.Snapshot.Ticks()]
 		restored.etag = i.ETag()
@@ -221,24 +221,24 @@ func (w *world) restore(t *rapid.T) {
 	}
 }
 
-func (w *world) deleteOne(t *rapid.T) {
-	ref, b := w.draw(t)
+func (m *model) deleteOne(t *rapid.T) {
+	ref, b := m.draw(t)
 	if ref.Snapshot = b.drawSnapshot(t); !ref.IsSnapshot() {
 		return
 	}
 	if rapid.Bool().Draw(t, "by itself") {
-		if err := w.h.SetExpiry(w.h.t.Context(), ref, new(catalog.Ticks)); err != nil {
+		if err := m.h.SetExpiry(m.h.t.Context(), ref, new(catalog.Ticks)); err != nil {
 			t.Fatalf("SetExpiry = %v", err)
 		}
-		w.h.collect()
-	} else if err := w.h.Delete(w.h.t.Context(), ref, catalog.DeleteBase, catalog.Access{}); err != nil {
+		m.h.collect()
+	} else if err := m.h.Delete(m.h.t.Context(), ref, catalog.DeleteBase, catalog.Access{}); err != nil {
 		t.Fatalf("Delete(%v) = %v", ref, err)
 	}
 	delete(b.snapshots, ref.Snapshot.Ticks())
 }
 
-func (w *world) delete(t *rapid.T) {
-	ref, b := w.draw(t)
+func (m *model) delete(t *rapid.T) {
+	ref, b := m.draw(t)
 	a, reason := b.access(t)
 	how := catalog.Deletion(rapid.IntRange(0, 3).Draw(t, "how"))
 	deep, code := how == catalog.DeleteInclude || how == catalog.DeleteSnapshots, ""
@@ -248,7 +248,7 @@ func (w *world) delete(t *rapid.T) {
 	case how == catalog.DeleteBase && len(b.snapshots) > 0:
 		code = azerr.SnapshotsPresent
 	}
-	if !agree(t, fmt.Sprint("Delete ", how), w.h.Delete(w.h.t.Context(), ref, how, a), reason, code) {
+	if !agree(t, fmt.Sprint("Delete ", how), m.h.Delete(m.h.t.Context(), ref, how, a), reason, code) {
 		return
 	}
 	if deep {
@@ -259,8 +259,8 @@ func (w *world) delete(t *rapid.T) {
 	}
 }
 
-func (w *world) lease(t *rapid.T) {
-	ref, b := w.draw(t)
+func (m *model) lease(t *rapid.T) {
+	ref, b := m.draw(t)
 	held, code := b.lease != leasehold.ID{}, ""
 	if b.base == nil {
 		code = azerr.BlobNotFound
@@ -272,7 +272,7 @@ func (w *world) lease(t *rapid.T) {
 			r = catalog.LeaseRequest{Action: catalog.Break, Period: new(time.Duration)}
 		}
 	}
-	answer, err := w.h.Lease(w.h.t.Context(), ref, r)
+	answer, err := m.h.Lease(m.h.t.Context(), ref, r)
 	if agree(t, string(r.Action), err, "", code) {
 		if b.lease = (leasehold.ID{}); !held {
 			b.lease = answer.ID
@@ -281,10 +281,10 @@ func (w *world) lease(t *rapid.T) {
 }
 
 // compare looks at one blob with all that it has.
-func (w *world) compare(t *rapid.T, name string) {
-	ref, b := w.ref(name), w.blobs[name]
+func (m *model) compare(t *rapid.T, name string) {
+	ref, b := m.ref(name), m.blobs[name]
 	got := map[catalog.Ticks]version{}
-	l, err := w.h.Lineage(w.h.t.Context(), ref)
+	l, err := m.h.Lineage(m.h.t.Context(), ref)
 	if b.base == nil && len(b.snapshots) == 0 {
 		agree(t, "Lineage", err, "", azerr.BlobNotFound)
 		return
@@ -301,11 +301,11 @@ func (w *world) compare(t *rapid.T, name string) {
 	for _, e := range entries {
 		at := ref
 		at.Snapshot = e.Snapshot
-		lists, err := w.h.Blocks(w.h.t.Context(), at, catalog.Access{})
+		lists, err := m.h.Blocks(m.h.t.Context(), at, catalog.Access{})
 		if err != nil {
 			t.Fatalf("Blocks(%v) = %v", at, err)
 		}
-		v := version{content: w.h.read(at), note: e.Metadata["note"], etag: e.ETag()}
+		v := version{content: m.h.read(at), note: e.Metadata["note"], etag: e.ETag()}
 		for _, k := range lists.Committed {
 			v.blocks = append(v.blocks, namedBlock{k.ID, nil})
 		}
@@ -333,27 +333,27 @@ func (w *world) compare(t *rapid.T, name string) {
 // order, and leaves nothing behind.
 func TestCatalogAgreesWithAModel(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
-		w := &world{h: h, container: catalog.Ref{Account: "acct", Container: fmt.Sprintf("model-%d", round)}, blobs: map[string]*modelBlob{}}
+		m := &model{h: h, container: catalog.Ref{Account: "acct", Container: fmt.Sprintf("model-%d", round)}, blobs: map[string]*modelBlob{}}
 		for _, name := range []string{"a", "a/b", "ü"} {
-			w.blobs[name] = &modelBlob{staged: map[string][]byte{}, snapshots: map[catalog.Ticks]version{}}
+			m.blobs[name] = &modelBlob{staged: map[string][]byte{}, snapshots: map[catalog.Ticks]version{}}
 		}
-		h.container(w.container)
+		h.container(m.container)
 		actions := []func(*rapid.T){
-			w.put, w.put, w.stage, w.stage, w.commit, w.commit, w.modify, w.snapshot, w.snapshot, w.snapshot,
-			w.restore, w.deleteOne, w.delete, w.lease, func(*rapid.T) { h.collect() },
+			m.put, m.put, m.stage, m.stage, m.commit, m.commit, m.modify, m.snapshot, m.snapshot, m.snapshot,
+			m.restore, m.deleteOne, m.delete, m.lease, func(*rapid.T) { h.collect() },
 		}
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			rapid.SampledFrom(actions).Draw(rt, "action")(rt)
-			if w.touched != "" {
-				w.compare(rt, w.touched)
+			if m.touched != "" {
+				m.compare(rt, m.touched)
 			}
 		}
-		for name := range w.blobs {
-			w.compare(rt, name)
+		for name := range m.blobs {
+			m.compare(rt, name)
 		}
 	})
 	h.collect()

@@ -43,7 +43,7 @@ func (d disk) ranges() string {
 
 // Writes, clears, sizes, snapshots and restores against an array.
 func TestPagesAgreeWithAnArray(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
@@ -105,7 +105,7 @@ func TestPagesAgreeWithAnArray(t *testing.T) {
 
 // checkDifference compares page by page: each write had a letter of its own, so
 // the same letter is the same write.
-func checkDifference(rt *rapid.T, h *house, before, now disk) {
+func checkDifference(rt *rapid.T, h *harness, before, now disk) {
 	want := make([]byte, len(now.want))
 	for i := range want {
 		was := byte(0)

@@ -16,7 +16,7 @@ import (
 func pages(letter byte, n int) []byte { return bytes.Repeat([]byte{letter}, n*catalog.PageSize) }
 
 // writePages writes pages from the page first on; no letter clears them.
-func (h *house) writePages(ref catalog.Ref, first, n int, letter byte) *catalog.Item {
+func (h *harness) writePages(ref catalog.Ref, first, n int, letter byte) *catalog.Item {
 	h.t.Helper()
 	var u *catalog.Upload
 	if letter != 0 {
@@ -47,7 +47,7 @@ func pageMap(content []byte) string {
 }
 
 // ranges shows page ranges as first-last, and x before those that are clear.
-func (h *house) ranges(ref catalog.Ref, from, to int64, since catalog.Snapshot) string {
+func (h *harness) ranges(ref catalog.Ref, from, to int64, since catalog.Snapshot) string {
 	h.t.Helper()
 	_, found, err := h.Pages(h.t.Context(), ref, from, to, since, catalog.Access{})
 	if err != nil {
@@ -65,7 +65,7 @@ func (h *house) ranges(ref catalog.Ref, from, to int64, since catalog.Snapshot) 
 }
 
 func TestPages(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "pages", Blob: "disk"}
 	h.container(ref)
 	last := h.empty(ref, catalog.Page, 10*catalog.PageSize).Ticks
@@ -114,7 +114,7 @@ func TestPages(t *testing.T) {
 }
 
 func TestPageRangesOfAWindow(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "pages", Blob: "disk"}
 	h.container(ref)
 	h.empty(ref, catalog.Page, 10*catalog.PageSize)
@@ -143,7 +143,7 @@ func TestPageRangesOfAWindow(t *testing.T) {
 }
 
 func TestPageSnapshotsAndDifferences(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "pages", Blob: "disk"}
 	h.container(ref)
 	h.empty(ref, catalog.Page, 10*catalog.PageSize)
@@ -183,18 +183,18 @@ func TestPageSnapshotsAndDifferences(t *testing.T) {
 		t.Errorf("a window of the difference: %s", got)
 	}
 	_, _, err := h.Pages(t.Context(), at(first), 0, 0, second, catalog.Access{})
-	wantFault(t, "Pages of the first since the second", err, azerr.PreviousSnapshotCannotBeNewer)
+	wantCode(t, "Pages of the first since the second", err, azerr.PreviousSnapshotCannotBeNewer)
 	_, _, err = h.Pages(t.Context(), ref, 0, 0, catalog.At(first.Ticks()+1), catalog.Access{})
-	wantFault(t, "Pages since no snapshot", err, azerr.PreviousSnapshotNotFound)
+	wantCode(t, "Pages since no snapshot", err, azerr.PreviousSnapshotNotFound)
 	_, _, err = h.Pages(t.Context(), ref, 0, 0, catalog.At(0), catalog.Access{})
-	wantFault(t, "Pages since the year 1", err, azerr.PreviousSnapshotNotFound)
+	wantCode(t, "Pages since the year 1", err, azerr.PreviousSnapshotNotFound)
 	h.put(ref, ref.Blob, "a block blob")
 	_, _, err = h.Pages(t.Context(), ref, 0, 0, first, catalog.Access{})
-	wantFault(t, "Pages of a block blob", err, azerr.InvalidBlobType)
+	wantCode(t, "Pages of a block blob", err, azerr.InvalidBlobType)
 	block := h.snapshot(ref, ref.Blob)
 	h.empty(ref, catalog.Page, 10*catalog.PageSize)
 	_, _, err = h.Pages(t.Context(), ref, 0, 0, block, catalog.Access{})
-	wantFault(t, "Pages since a block blob", err, azerr.BlobOverwritten)
+	wantCode(t, "Pages since a block blob", err, azerr.BlobOverwritten)
 	if got := h.ranges(ref, 0, 0, first); got != "[x0-5]" {
 		t.Errorf("of a new blob since the old one's snapshot: %s", got)
 	}
@@ -202,7 +202,7 @@ func TestPageSnapshotsAndDifferences(t *testing.T) {
 }
 
 func TestResize(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "pages", Blob: "disk"}
 	h.container(ref)
 	h.empty(ref, catalog.Page, 4*catalog.PageSize)
@@ -226,18 +226,18 @@ func TestResize(t *testing.T) {
 	}
 	for _, size := range []int64{-512, 100, catalog.MaxPageBlob + 512} {
 		_, err := h.Resize(t.Context(), ref, size, catalog.Access{})
-		wantFault(t, fmt.Sprintf("Resize to %d bytes", size), err, azerr.InvalidHeaderValue)
+		wantCode(t, fmt.Sprintf("Resize to %d bytes", size), err, azerr.InvalidHeaderValue)
 	}
 	h.put(ref, "block", "")
 	block := ref
 	block.Blob = "block"
 	_, err := h.Resize(t.Context(), block, 512, catalog.Access{})
-	wantFault(t, "Resize of a block blob", err, azerr.InvalidBlobType)
+	wantCode(t, "Resize of a block blob", err, azerr.InvalidBlobType)
 	h.checkClean()
 }
 
 func TestPagesRefuse(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "pages", Blob: "disk"}
 	h.container(ref)
 	if _, err := h.PutEmpty(t.Context(), ref, catalog.Page, 2048, 7, catalog.New{}, catalog.Access{}); err != nil {
@@ -271,7 +271,7 @@ func TestPagesRefuse(t *testing.T) {
 		{"sequence = 8", ref, 0, 512, 512, catalog.Conditions{SequenceEQ: number(8)}, azerr.SequenceNumberConditionNotMet},
 	} {
 		_, err := h.PutPages(t.Context(), test.ref, test.offset, test.n, h.Accept(make([]byte, test.body)), catalog.Access{If: test.c})
-		wantFault(t, test.what, err, test.code)
+		wantCode(t, test.what, err, test.code)
 	}
 	good := catalog.Conditions{SequenceLE: number(7), SequenceLT: number(8), SequenceEQ: number(7)}
 	if _, err := h.PutPages(t.Context(), ref, 0, 512, h.Accept(pages('a', 1)), catalog.Access{If: good}); err != nil {
@@ -284,16 +284,16 @@ func TestPagesRefuse(t *testing.T) {
 		t.Errorf("PutPages with the lease = %v", err)
 	}
 	_, _, err = h.Pages(t.Context(), none, 0, 0, catalog.Snapshot{}, catalog.Access{})
-	wantFault(t, "Pages of no blob", err, azerr.BlobNotFound)
+	wantCode(t, "Pages of no blob", err, azerr.BlobNotFound)
 	_, _, err = h.Pages(t.Context(), ref, 0, 0, catalog.Snapshot{}, catalog.Access{If: catalog.Conditions{Match: `"0x1"`}})
-	wantFault(t, "Pages of another version", err, azerr.ConditionNotMet)
+	wantCode(t, "Pages of another version", err, azerr.ConditionNotMet)
 	h.checkClean()
 }
 
-// Whoever reads sees the blob as it was when he began, and the bytes that he
-// reads are not collected under him.
+// A reader sees the blob as it was when it started, and the bytes that it
+// reads are not collected meanwhile.
 func TestPagesAreWrittenBesideReaders(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "pages", Blob: "disk"}
 	h.container(ref)
 	h.empty(ref, catalog.Page, 1000*catalog.PageSize)
@@ -337,7 +337,7 @@ func TestSetSequence(t *testing.T) {
 		i.Sequence = test.has
 		err := i.SetSequence(test.action, test.number)
 		if test.code != "" {
-			wantFault(t, "SetSequence "+test.action, err, test.code)
+			wantCode(t, "SetSequence "+test.action, err, test.code)
 		} else if err != nil {
 			t.Errorf("SetSequence(%s) = %v", test.action, err)
 		}
@@ -350,7 +350,7 @@ func TestSetSequence(t *testing.T) {
 // A blob that has no piece left has no manifest either: its number could be
 // given out again after a restart.
 func TestClearedPagesGiveUpTheManifest(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "pages", Blob: "cleared"}
 	h.container(ref)
 	other := ref

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/azure/azerr"
 	"github.com/leasehold/leasehold/azure/catalog"
 )
 
-// desk is a house with one container, and a blob's name in it.
-func desk(t testing.TB) (*house, catalog.Ref) {
-	h := newHouse(t)
+// newContainer is a harness with one container, and a blob's name in it.
+func newContainer(t testing.TB) (*harness, catalog.Ref) {
+	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "desk", Blob: "blob"}
 	h.container(ref)
 	return h, ref
@@ -24,7 +23,7 @@ func desk(t testing.TB) (*house, catalog.Ref) {
 // bulk is content that takes a file.
 func bulk(letter byte) []byte { return bytes.Repeat([]byte{letter}, 100_000) }
 
-func (h *house) collect() {
+func (h *harness) collect() {
 	h.t.Helper()
 	if err := h.Collect(h.t.Context()); err != nil {
 		h.t.Fatalf("Collect = %v", err)
@@ -33,7 +32,7 @@ func (h *house) collect() {
 
 func TestPutBlob(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	for _, body := range [][]byte{{}, []byte("small"), bulk('x')} {
 		n := catalog.New{
 			Headers:  catalog.Headers{ContentType: "text/plain"},
@@ -72,7 +71,7 @@ func TestPutBlob(t *testing.T) {
 
 // An MD5 that the client gives is kept, whatever the bytes have.
 func TestPutBlobKeepsAGivenMD5(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	given := bytes.Repeat([]byte{7}, 16)
 	n := catalog.New{Headers: catalog.Headers{ContentMD5: given}}
 	made, err := h.PutBlob(t.Context(), ref, n, h.Accept([]byte("x")), catalog.Access{})
@@ -85,7 +84,7 @@ func TestPutBlobKeepsAGivenMD5(t *testing.T) {
 // created once; its tags are those of the last version.
 func TestOverwrite(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	container := catalog.Ref{Account: ref.Account, Container: ref.Container}
 	first := h.put(container, ref.Blob, "one")
 	if first.Created != first.Ticks {
@@ -118,7 +117,7 @@ func TestOverwrite(t *testing.T) {
 }
 
 func TestPutEmpty(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	for _, c := range []struct {
 		kind           catalog.Kind
 		size, sequence int64
@@ -138,7 +137,7 @@ func TestPutEmpty(t *testing.T) {
 		made, err := h.PutEmpty(t.Context(), ref, c.kind, c.size, c.sequence, catalog.New{}, catalog.Access{})
 		switch {
 		case c.code != "":
-			wantFault(t, "PutEmpty", err, c.code)
+			wantCode(t, "PutEmpty", err, c.code)
 		case err != nil || made.Size != c.size || made.Sequence != c.sequence || made.Kind != c.kind:
 			t.Errorf("PutEmpty(%v, %d, %d) = %+v, %v", c.kind, c.size, c.sequence, made, err)
 		}
@@ -150,7 +149,7 @@ func TestPutEmpty(t *testing.T) {
 // it is.
 func TestOrderOfRefusals(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	container := catalog.Ref{Account: ref.Account, Container: ref.Container}
 	h.put(container, ref.Blob, "one")
 	id := h.lease(ref)
@@ -161,14 +160,14 @@ func TestOrderOfRefusals(t *testing.T) {
 	}
 	wantRefusal(t, "PutBlob without the id", put(catalog.Access{If: create}), leasehold.ReasonMissing)
 	wantRefusal(t, "PutBlob with another id", put(catalog.Access{Lease: leasehold.NewID(), If: create}), leasehold.ReasonIDMismatch)
-	wantFault(t, "PutBlob that must create", put(catalog.Access{Lease: id, If: create}), azerr.BlobAlreadyExists)
-	wantFault(t, "PutBlob over another version", put(catalog.Access{Lease: id, If: catalog.Conditions{Match: `"0x1"`}}), azerr.ConditionNotMet)
+	wantCode(t, "PutBlob that must create", put(catalog.Access{Lease: id, If: create}), azerr.BlobAlreadyExists)
+	wantCode(t, "PutBlob over another version", put(catalog.Access{Lease: id, If: catalog.Conditions{Match: `"0x1"`}}), azerr.ConditionNotMet)
 	_, err := h.PutEmpty(t.Context(), ref, catalog.Page, 1, 0, catalog.New{}, catalog.Access{})
 	wantRefusal(t, "PutEmpty of a bad size", err, leasehold.ReasonMissing)
 	_, err = h.CommitBlocks(t.Context(), ref, []catalog.BlockRef{{ID: "none"}}, catalog.New{}, catalog.Access{})
 	wantRefusal(t, "CommitBlocks of no block", err, leasehold.ReasonMissing)
 	_, err = h.CommitBlocks(t.Context(), ref, []catalog.BlockRef{{ID: "none"}}, catalog.New{}, catalog.Access{Lease: id, If: create})
-	wantFault(t, "CommitBlocks that must create", err, azerr.BlobAlreadyExists)
+	wantCode(t, "CommitBlocks that must create", err, azerr.BlobAlreadyExists)
 	wantRefusal(t, "StageBlock", h.StageBlock(t.Context(), ref, "!", h.Accept([]byte("x")), catalog.Access{}), leasehold.ReasonMissing)
 	if err := put(catalog.Access{Lease: id}); err != nil {
 		t.Errorf("PutBlob with the id = %v", err)
@@ -183,7 +182,7 @@ func TestOrderOfRefusals(t *testing.T) {
 }
 
 func TestWritesNeedABlob(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	snapshot := ref
 	snapshot.Snapshot = catalog.At(0)
 	unnamed := catalog.Ref{Account: ref.Account, Container: ref.Container}
@@ -197,19 +196,19 @@ func TestWritesNeedABlob(t *testing.T) {
 		{astray, azerr.ContainerNotFound},
 	} {
 		_, err := h.PutBlob(t.Context(), c.ref, catalog.New{}, h.Accept(bulk('z')), catalog.Access{})
-		wantFault(t, "PutBlob", err, c.code)
-		wantFault(t, "StageBlock", h.StageBlock(t.Context(), c.ref, "AAAA", h.Accept(bulk('z')), catalog.Access{}), c.code)
+		wantCode(t, "PutBlob", err, c.code)
+		wantCode(t, "StageBlock", h.StageBlock(t.Context(), c.ref, "AAAA", h.Accept(bulk('z')), catalog.Access{}), c.code)
 		_, err = h.PutEmpty(t.Context(), c.ref, catalog.Append, 0, 0, catalog.New{}, catalog.Access{})
-		wantFault(t, "PutEmpty", err, c.code)
+		wantCode(t, "PutEmpty", err, c.code)
 		_, err = h.CommitBlocks(t.Context(), c.ref, nil, catalog.New{}, catalog.Access{})
-		wantFault(t, "CommitBlocks", err, c.code)
+		wantCode(t, "CommitBlocks", err, c.code)
 	}
 	h.wantFiles(0)
 }
 
 // Content that could not be written is nobody's.
 func TestAcceptOnAFullDisk(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	if err := h.bytes.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -222,4 +221,91 @@ func TestAcceptOnAFullDisk(t *testing.T) {
 	if err == nil || errors.As(err, &f) {
 		t.Errorf("StageBlock = %v, want the disk's own error", err)
 	}
+}
+
+func TestModify(t *testing.T) {
+	t.Parallel()
+	h, ref := newContainer(t)
+	made := h.put(ref, ref.Blob, "x")
+	changed, err := h.Modify(t.Context(), ref, catalog.Access{}, true, func(i *catalog.Item) error {
+		i.Metadata = map[string]string{"a": "1"}
+		i.Tags = map[string]string{"color": "red"}
+		i.Size, i.Kind, i.Created, i.Blob = 99, catalog.Page, 1, "other" // not the caller's to change
+		return nil
+	})
+	if err != nil || changed.Ticks <= made.Ticks {
+		t.Fatalf("Modify = %+v, %v", changed, err)
+	}
+	got, err := h.Head(t.Context(), ref, catalog.Access{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := *made
+	want.Ticks, want.Metadata, want.Tags, want.Lease = changed.Ticks, changed.Metadata, changed.Tags, got.Lease
+	if diff := cmp.Diff(want, *got, cmp.AllowUnexported(catalog.Item{}, catalog.Snapshot{})); diff != "" {
+		t.Errorf("Head after Modify (-want +got):\n%s", diff)
+	}
+	if found := h.find(ref, `"color"='red'`, 10); len(found) != 1 {
+		t.Errorf("found %v by its tag", found)
+	}
+	same, err := h.Modify(t.Context(), ref, catalog.Access{}, false, func(i *catalog.Item) error {
+		delete(i.Tags, "color")
+		i.Tier = "Cool"
+		return nil
+	})
+	if err != nil || same.Ticks != changed.Ticks {
+		t.Errorf("Modify without a touch = %+v, %v", same, err)
+	}
+	if found := h.find(ref, `"color"='red'`, 10); len(found) != 0 {
+		t.Errorf("found %v by a tag that it no longer has", found)
+	}
+	h.checkClean()
+}
+
+func TestModifyRefused(t *testing.T) {
+	t.Parallel()
+	h, ref := newContainer(t)
+	none := func(*catalog.Item) error { return nil }
+	_, err := h.Modify(t.Context(), ref, catalog.Access{}, true, none)
+	wantCode(t, "Modify of nothing", err, azerr.BlobNotFound)
+	h.stage(ref, ref.Blob)
+	_, err = h.Modify(t.Context(), ref, catalog.Access{}, true, none)
+	wantCode(t, "Modify of uncommitted blocks", err, azerr.BlobNotFound)
+	made := h.put(ref, ref.Blob, "x")
+	no := errors.New("no")
+	if _, err := h.Modify(t.Context(), ref, catalog.Access{}, true, func(*catalog.Item) error { return no }); !errors.Is(err, no) {
+		t.Errorf("Modify = %v, want %v", err, no)
+	}
+	_, err = h.Modify(t.Context(), ref, catalog.Access{If: catalog.Conditions{NoneMatch: made.ETag()}}, true, none)
+	wantCode(t, "Modify of a known version", err, azerr.ConditionNotMet)
+	h.lease(ref)
+	_, err = h.Modify(t.Context(), ref, catalog.Access{}, true, func(*catalog.Item) error { return no })
+	wantRefusal(t, "Modify without the id", err, leasehold.ReasonMissing)
+	if now, err := h.Head(t.Context(), ref, catalog.Access{}); err != nil || now.Ticks != made.Ticks {
+		t.Errorf("Head = %+v, %v, want nothing changed", now, err)
+	}
+}
+
+// Of a snapshot only the tier can be changed, and a lease of its base does not
+// matter.
+func TestModifySnapshot(t *testing.T) {
+	t.Parallel()
+	h, ref := newContainer(t)
+	h.put(ref, ref.Blob, "x")
+	snapshot := ref
+	snapshot.Snapshot = h.snapshot(ref, ref.Blob)
+	h.lease(ref)
+	changed, err := h.Modify(t.Context(), snapshot, catalog.Access{}, false, func(i *catalog.Item) error { i.Tier = "Archive"; return nil })
+	if err != nil || changed.Tier != "Archive" || changed.Snapshot != snapshot.Snapshot {
+		t.Errorf("Modify of the tier = %+v, %v", changed, err)
+	}
+	for name, change := range map[string]func(*catalog.Item){
+		"metadata": func(i *catalog.Item) { i.Metadata = map[string]string{"a": "b"} },
+		"tags":     func(i *catalog.Item) { i.Tags = map[string]string{"a": "b"} },
+		"headers":  func(i *catalog.Item) { i.ContentType = "text/plain" },
+	} {
+		_, err := h.Modify(t.Context(), snapshot, catalog.Access{}, false, func(i *catalog.Item) error { change(i); return nil })
+		wantCode(t, "Modify of "+name, err, azerr.InvalidQueryParameterValue)
+	}
+	h.checkClean()
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/leasehold/leasehold"
@@ -18,7 +19,7 @@ import (
 
 func TestRanges(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	var want []byte
 	var list []catalog.BlockRef
 	for i := range 40 { // more than are looked up at once
@@ -47,14 +48,14 @@ func TestRanges(t *testing.T) {
 		}
 	}
 	for _, bad := range [][2]int64{{-1, 1}, {0, -1}, {0, size + 1}, {size + 1, 0}, {size, 1}} {
-		wantFault(t, "WriteTo", k.WriteTo(t.Context(), io.Discard, bad[0], bad[1]), azerr.InvalidRange)
+		wantCode(t, "WriteTo", k.WriteTo(t.Context(), io.Discard, bad[0], bad[1]), azerr.InvalidRange)
 	}
 }
 
 // Who reads goes on reading what it found, whatever becomes of the blob, and
 // what it reads is collected when it is done.
 func TestReadersKeepWhatTheyRead(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	if _, err := h.PutBlob(t.Context(), ref, catalog.New{}, h.Accept(bulk('1')), catalog.Access{}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestReadersKeepWhatTheyRead(t *testing.T) {
 
 func TestReadsAreConditional(t *testing.T) {
 	t.Parallel()
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	made := h.put(ref, ref.Blob, "x")
 	snapshot := ref
 	snapshot.Snapshot = h.snapshot(ref, ref.Blob)
@@ -111,7 +112,7 @@ func TestReadsAreConditional(t *testing.T) {
 			if err := get(catalog.Access{If: catalog.Conditions{NoneMatch: made.ETag()}}); !catalog.NotModified(err) {
 				t.Errorf("reading what is known already = %v", err)
 			}
-			wantFault(t, "reading another version", get(catalog.Access{If: catalog.Conditions{Match: `"0x1"`}}), azerr.ConditionNotMet)
+			wantCode(t, "reading another version", get(catalog.Access{If: catalog.Conditions{Match: `"0x1"`}}), azerr.ConditionNotMet)
 		}
 	}
 	shown, err := h.Head(t.Context(), ref, catalog.Access{})
@@ -125,15 +126,15 @@ func TestReadsAreConditional(t *testing.T) {
 	missing := ref
 	missing.Blob = "none"
 	_, err = h.Get(t.Context(), missing, catalog.Access{})
-	wantFault(t, "Get", err, azerr.BlobNotFound)
+	wantCode(t, "Get", err, azerr.BlobNotFound)
 	snapshot.Snapshot = catalog.At(snapshot.Snapshot.Ticks() + 1)
 	_, err = h.Get(t.Context(), snapshot, catalog.Access{})
-	wantFault(t, "Get", err, azerr.BlobNotFound)
+	wantCode(t, "Get", err, azerr.BlobNotFound)
 }
 
 // Of damaged content the end is withheld.
 func TestDamagedContent(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	if _, err := h.PutBlob(t.Context(), ref, catalog.New{}, h.Accept(bulk('1')), catalog.Access{}); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestDamagedContent(t *testing.T) {
 }
 
 func TestReadingStops(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	if _, err := h.PutBlob(t.Context(), ref, catalog.New{}, h.Accept(bytes.Repeat(bulk('1'), 4)), catalog.Access{}); err != nil {
 		t.Fatal(err)
 	}
@@ -186,3 +187,55 @@ func TestReadingStops(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func BenchmarkPutSmall(b *testing.B) {
+	h, ref := newContainer(b)
+	var writers atomic.Int64
+	b.SetParallelism(16)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		mine := ref
+		mine.Blob = blockID(int(writers.Add(1)))
+		for pb.Next() {
+			if _, err := h.PutBlob(b.Context(), mine, catalog.New{}, h.Accept([]byte("small")), catalog.Access{}); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
+
+func BenchmarkGetSmall(b *testing.B) {
+	h, ref := newContainer(b)
+	h.put(ref, ref.Blob, "small")
+	b.ReportAllocs()
+	for b.Loop() {
+		k, err := h.Get(b.Context(), ref, catalog.Access{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := k.WriteTo(b.Context(), io.Discard, 0, k.Size); err != nil {
+			b.Fatal(err)
+		}
+		k.Close()
+	}
+}
+
+func BenchmarkGetLarge(b *testing.B) {
+	h, ref := newContainer(b)
+	body := make([]byte, 64<<20)
+	if _, err := h.PutBlob(b.Context(), ref, catalog.New{}, h.Accept(body), catalog.Access{}); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		k, err := h.Get(b.Context(), ref, catalog.Access{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := k.WriteTo(b.Context(), io.Discard, 0, k.Size); err != nil {
+			b.Fatal(err)
+		}
+		k.Close()
+	}
+}

@@ -3,7 +3,11 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/leasehold/leasehold"
@@ -36,12 +40,17 @@ func (r Ref) path() string {
 	return r.Account + "/" + r.Container + "/" + r.Blob
 }
 
+// paths are the names of the blob and of its container in locks.
+func (r Ref) paths() (blob, container string) {
+	blob = r.path()
+	return blob, blob[:len(r.Account)+1+len(r.Container)]
+}
+
 const resourcePrefix = "blob:"
 
-// Resource is the name under which its lease is known to everybody else. Where
-// the plain name cannot be a resource's (too long, control characters, no
-// UTF-8), a digest stands for the blob's name; so it does for a name that looks
-// like such a digest.
+// Resource is the name of its lease in every other API. Where the plain name
+// cannot be a resource's (too long, control characters, no UTF-8), a digest stands
+// for the blob's name, and so it does for a name that looks like such a digest.
 func (r Ref) Resource() string {
 	name := resourcePrefix + r.path()
 	if leasehold.CheckResource(name) == nil && !strings.HasPrefix(r.Blob, digestPrefix) {
@@ -97,4 +106,101 @@ func CheckBlob(name string) error {
 		return azerr.New(azerr.InvalidResourceName).With("the name of the blob has more than %d characters", MaxName)
 	}
 	return nil
+}
+
+// Ticks is a moment in 100 ns since the year 1. Azure counts so, and shows it:
+// in ETags as hexadecimal digits, in snapshot ids as a date.
+type Ticks int64
+
+// Base is the snapshot number of what is not a snapshot.
+const Base Ticks = 1<<63 - 1
+
+// unixEpoch is 1970 in ticks.
+const unixEpoch Ticks = 621_355_968_000_000_000
+
+// TicksOf returns a time in ticks.
+func TicksOf(t time.Time) Ticks {
+	return unixEpoch + Ticks(t.Unix())*1e7 + Ticks(t.Nanosecond()/100)
+}
+
+// Time returns the ticks as a time.
+func (t Ticks) Time() time.Time {
+	since := int64(t - unixEpoch)
+	return time.Unix(since/1e7, since%1e7*100).UTC()
+}
+
+// ETag returns the ticks as an ETag, with its quotes.
+func (t Ticks) ETag() string {
+	text := strconv.AppendUint(make([]byte, 0, len(`"0x0123456789ABCDEF"`)), uint64(t), 16)
+	text = slices.Insert(text, 0, '"', '0', 'x')
+	for i := 3; i < len(text); i++ {
+		if text[i] >= 'a' {
+			text[i] -= 'a' - 'A'
+		}
+	}
+	return string(append(text, '"'))
+}
+
+// clock gives out moments, each later than the one before it, whatever the
+// machine's clock does.
+type clock struct{ last atomic.Int64 }
+
+// after returns the present moment, or the one after t if that is later.
+func (c *clock) after(t Ticks) Ticks {
+	for {
+		last := c.last.Load()
+		next := max(int64(TicksOf(time.Now())), last+1, int64(t)+1)
+		if c.last.CompareAndSwap(last, next) {
+			return Ticks(next)
+		}
+	}
+}
+
+// Snapshot names one snapshot of a blob. The zero value names none, which is the
+// blob itself. Every moment names a snapshot, the first of the year 1 too: no
+// moment stands for "none".
+type Snapshot struct {
+	at    Ticks
+	named bool
+}
+
+// At names the snapshot of that moment; Base names none.
+func At(t Ticks) Snapshot {
+	if t == Base {
+		return Snapshot{}
+	}
+	return Snapshot{at: t, named: true}
+}
+
+// Ticks is the snapshot's moment, and Base for none.
+func (s Snapshot) Ticks() Ticks {
+	if !s.named {
+		return Base
+	}
+	return s.at
+}
+
+const snapshotLayout = "2006-01-02T15:04:05.0000000Z"
+
+// String returns the snapshot's id, and nothing for none.
+func (s Snapshot) String() string {
+	if !s.named {
+		return ""
+	}
+	return s.at.Time().Format(snapshotLayout)
+}
+
+// ParseSnapshot reads the id of a snapshot, of the years 1 to 9999. Six
+// fractional digits are read as seven with a zero at the end: some clients cut
+// the last one off.
+func ParseSnapshot(id string) (Snapshot, bool) {
+	digits := id
+	if len(id) == len(snapshotLayout)-1 && strings.HasSuffix(id, "Z") {
+		digits = id[:len(id)-1] + "0Z"
+	}
+	t, err := time.Parse(snapshotLayout, digits)
+	if err != nil || t.Year() < 1 || t.Format(snapshotLayout) != digits {
+		return Snapshot{}, false
+	}
+	return At(TicksOf(t)), true
 }

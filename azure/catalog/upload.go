@@ -13,9 +13,9 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// Upload is content that was received and is not yet part of a blob. PutBlob,
-// StageBlock, AppendBlock and PutPages take it over, whatever they answer;
-// whoever does not hand it on discards it.
+// Upload is content that was received and is not yet part of a blob. It belongs
+// to the catalog once it is given to PutBlob, StageBlock, AppendBlock or PutPages,
+// whatever they answer; otherwise the caller discards it.
 type Upload struct {
 	MD5  [16]byte
 	CRC  uint64 // Azure's CRC64
@@ -26,42 +26,38 @@ type Upload struct {
 	failed error // why there is no chunk
 }
 
-// Discard lets the content go. Nil is fine.
+// Discard deletes the content. Nil is fine.
 func (u *Upload) Discard() {
 	if u != nil {
 		u.store.Discard(u.chunk)
 	}
 }
 
-// problem is what speaks against taking the upload over.
-func (u *Upload) problem() error { return u.failed }
-
-// keep makes the chunk's row, with so many references to it.
-func (u *Upload) keep(refs int64) engine.Statement {
+// addChunk writes the chunk's row, with one reference to it.
+func (u *Upload) addChunk() engine.Statement {
 	var data any
 	if u.chunk.Inline != nil {
 		data = u.chunk.Inline
 	}
-	return do(`INSERT INTO blob_chunks (id, size, crc, refs, data) VALUES (?, ?, ?, ?, ?)`,
-		u.chunk.ID, u.chunk.Size, int64(u.chunk.CRC), refs, data)
+	return statement(sqlAddChunk, u.chunk.ID, u.chunk.Size, int64(u.chunk.CRC), int64(1), data)
 }
 
-// settle tells the upload what became of the commit that would have kept it.
-// Nobody knows whether an unknown one is durable, so the file stays: if it has
-// no row after the next start, it is swept then.
-func (u *Upload) settle(err error) {
+// finish discards the content unless it was committed. Whether an unknown commit
+// is durable nobody knows, so the file stays: if it has no row after the next
+// start, it is swept then. Nil is fine.
+func (u *Upload) finish(err error) {
 	if err != nil && !errors.Is(err, leasehold.ErrUnknown) {
 		u.Discard()
 	}
 }
 
-// Accept makes an upload of bytes at hand. If they could not be written,
-// whoever takes the upload over says so.
+// Accept makes an upload of bytes in memory. If they cannot be written, the
+// operation that gets the upload fails.
 func (c *Catalog) Accept(body []byte) *Upload {
 	size := int64(len(body))
 	chunk, sums, err := c.content.Write(bytes.NewReader(body), size, size)
 	u := newUpload(c.content, chunk, sums)
-	u.failed = explainFull(err)
+	u.failed = storageError(err)
 	return u
 }
 
@@ -76,44 +72,43 @@ func (c *Catalog) Receive(ctx context.Context, ref Ref, a Access, body io.Reader
 	if size > limit {
 		return nil, tooLarge(limit)
 	}
-	if err := c.room(); err != nil {
+	if err := c.checkSpace(); err != nil {
 		return nil, err
 	}
-	if size < 0 || size > content.InlineLimit { // less is taken in sooner than looked up
+	if size < 0 || size > content.InlineLimit { // less is read sooner than looked up
 		if err := c.foresee(ctx, ref, a); err != nil {
 			return nil, err
 		}
 	}
 	chunk, sums, err := c.content.Write(&cancelled{ctx, body}, size, limit)
 	if err != nil {
-		return nil, explainUpload(ctx, err, size, limit)
+		return nil, uploadError(ctx, err, size, limit)
 	}
 	return newUpload(c.content, chunk, sums), nil
 }
 
 // foresee refuses what the write will be refused for, as things stand.
 func (c *Catalog) foresee(ctx context.Context, ref Ref, a Access) error {
-	return c.join(ctx, ref, func(e *edit) error {
-		var refusal error
-		err := c.engine.Look(ctx, []string{ref.base().Resource()}, func(_ int, v engine.View) {
-			_, refusal = a.guard(v, ref, machine.Write)
-		})
-		if err != nil || refusal != nil {
-			return errors.Join(err, refusal)
-		}
-		err = e.judge(a)
-		if err == errExists { //nolint:errorlint // one value, compared as NotModified does
-			if e.item.Kind == Block {
-				return azerr.New(azerr.BlobAlreadyExists)
-			}
-			return nil // it depends on the operation
-		}
+	b, err := c.shareBlob(ctx, ref)
+	if err != nil {
 		return err
-	})
+	}
+	defer b.unlock()
+	var refusal error
+	rule := guard(ref, a, machine.Write)
+	err = c.engine.Look(ctx, []string{ref.base().Resource()}, func(_ int, v engine.View) { _, refusal = rule(v) })
+	if err != nil || refusal != nil {
+		return errors.Join(err, refusal)
+	}
+	err = b.checkCreate(a.If)
+	if hasCode(err, azerr.BlobAlreadyExists) && b.item.Kind != Block {
+		return nil // it depends on the operation
+	}
+	return err
 }
 
-// explainUpload says what was wrong with a body.
-func explainUpload(ctx context.Context, err error, size, limit int64) error {
+// uploadError says what was wrong with a body.
+func uploadError(ctx context.Context, err error, size, limit int64) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -124,7 +119,19 @@ func explainUpload(ctx context.Context, err error, size, limit int64) error {
 	case errors.Is(err, content.ErrShort), errors.Is(err, content.ErrSource) && errors.Is(err, io.ErrUnexpectedEOF):
 		return azerr.New(azerr.InvalidInput).With("the body is truncated: it has fewer bytes than were announced")
 	}
-	return explainFull(err)
+	return storageError(err)
+}
+
+// checkSpace refuses what needs space while the disk is full. Leases, reads and
+// deletes need none.
+func (c *Catalog) checkSpace() error { return storageError(c.content.CheckSpace()) }
+
+// storageError gives a full disk Azure's code; other errors stay as they are.
+func storageError(err error) error {
+	if errors.Is(err, content.ErrFull) {
+		return azerr.New(azerr.InsufficientStorage)
+	}
+	return err
 }
 
 func tooLarge(limit int64) error {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/azure/azerr"
@@ -16,7 +18,7 @@ import (
 )
 
 func TestReceive(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	for _, size := range []int64{0, 3, 100_000} {
 		for _, announced := range []int64{size, -1} {
 			body := bytes.Repeat([]byte("."), int(size))
@@ -36,7 +38,7 @@ func TestReceive(t *testing.T) {
 }
 
 func TestReceiveRefusesBodies(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	const limit = 1000
 	body := func(n int) io.Reader { return strings.NewReader(strings.Repeat(".", n)) }
 	for _, c := range []struct {
@@ -52,7 +54,7 @@ func TestReceiveRefusesBodies(t *testing.T) {
 		{"cut off", io.MultiReader(body(5), iotest.ErrReader(io.ErrUnexpectedEOF)), 10, azerr.InvalidInput},
 	} {
 		_, err := h.Receive(t.Context(), ref, catalog.Access{}, c.body, c.size, limit)
-		wantFault(t, c.name, err, c.code)
+		wantCode(t, c.name, err, c.code)
 	}
 	broken := errors.New("the line is dead")
 	if _, err := h.Receive(t.Context(), ref, catalog.Access{}, iotest.ErrReader(broken), -1, limit); !errors.Is(err, broken) {
@@ -73,7 +75,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // What would be refused anyhow is refused before a byte of much is read.
 func TestReceiveLooksAhead(t *testing.T) {
-	h, ref := desk(t)
+	h, ref := newContainer(t)
 	container := catalog.Ref{Account: ref.Account, Container: ref.Container}
 	h.put(container, ref.Blob, "x")
 	unread := iotest.ErrReader(errors.New("it was read"))
@@ -81,9 +83,9 @@ func TestReceiveLooksAhead(t *testing.T) {
 		_, err := h.Receive(t.Context(), ref, a, unread, content.InlineLimit+1, 1<<30)
 		return err
 	}
-	wantFault(t, "Receive for no container", receive(catalog.Ref{Account: "acct", Container: "none", Blob: "b"}, catalog.Access{}), azerr.ContainerNotFound)
-	wantFault(t, "Receive to create", receive(ref, catalog.Access{If: catalog.Conditions{NoneMatch: "*"}}), azerr.BlobAlreadyExists)
-	wantFault(t, "Receive for another version", receive(ref, catalog.Access{If: catalog.Conditions{Match: `"0x1"`}}), azerr.ConditionNotMet)
+	wantCode(t, "Receive for no container", receive(catalog.Ref{Account: "acct", Container: "none", Blob: "b"}, catalog.Access{}), azerr.ContainerNotFound)
+	wantCode(t, "Receive to create", receive(ref, catalog.Access{If: catalog.Conditions{NoneMatch: "*"}}), azerr.BlobAlreadyExists)
+	wantCode(t, "Receive for another version", receive(ref, catalog.Access{If: catalog.Conditions{Match: `"0x1"`}}), azerr.ConditionNotMet)
 	wantRefusal(t, "Receive with an id", receive(ref, catalog.Access{Lease: leasehold.NewID()}), leasehold.ReasonNotPresent)
 	h.lease(ref)
 	wantRefusal(t, "Receive without the id", receive(ref, catalog.Access{If: catalog.Conditions{NoneMatch: "*"}}), leasehold.ReasonMissing)
@@ -98,4 +100,92 @@ func TestReceiveLooksAhead(t *testing.T) {
 		t.Errorf("Receive for an append blob = %v", err)
 	}
 	u.Discard()
+}
+
+// TestFullDisk: while the disk is full, what takes space is refused by name;
+// leases, reads, and what frees space go on.
+func TestFullDisk(t *testing.T) {
+	var full atomic.Bool
+	h := newHarness(t)
+	h.Catalog.Close()
+	h.bytes.Close()
+	var err error
+	if h.bytes, err = content.Open(h.dir+"/blobs", &content.Options{Full: full.Load}); err != nil {
+		t.Fatal(err)
+	}
+	if h.Catalog, err = catalog.Open(t.Context(), h.store, h.bytes, nil); err != nil {
+		t.Fatal(err)
+	}
+	box := catalog.Ref{Account: "acct", Container: "box"}
+	at := func(name string) catalog.Ref { return catalog.Ref{Account: "acct", Container: "box", Blob: name} }
+	h.container(box)
+	h.put(box, "block", "content")
+	h.put(box, "gone", "content")
+	h.empty(at("append"), catalog.Append, 0)
+	h.empty(at("page"), catalog.Page, 4*catalog.PageSize)
+	h.writePages(at("page"), 0, 4, 'a')
+	h.stageAs(at("block"), "AAAA", []byte("staged"))
+	upload := h.Accept([]byte("taken in before the disk was full"))
+
+	ctx, none := t.Context(), catalog.Access{}
+	full.Store(true)
+	for what, try := range map[string]func() error{
+		"Receive": func() error { _, err := h.Receive(ctx, at("new"), none, bytes.NewReader(nil), 0, 10); return err },
+		"PutBlob": func() error { _, err := h.PutBlob(ctx, at("new"), catalog.New{}, upload, none); return err },
+		"Accept": func() error {
+			_, err := h.PutBlob(ctx, at("new"), catalog.New{}, h.Accept([]byte("x")), none)
+			return err
+		},
+		"PutEmpty": func() error {
+			_, err := h.PutEmpty(ctx, at("new"), catalog.Append, 0, 0, catalog.New{}, none)
+			return err
+		},
+		"AppendBlock": func() error { _, _, err := h.AppendBlock(ctx, at("append"), h.Accept([]byte("x")), none); return err },
+		"StageBlock":  func() error { return h.StageBlock(ctx, at("block"), "BBBB", h.Accept([]byte("x")), none) },
+		"CommitBlocks": func() error {
+			_, err := h.CommitBlocks(ctx, at("block"), []catalog.BlockRef{{ID: "AAAA"}}, catalog.New{}, none)
+			return err
+		},
+		"PutPages": func() error {
+			_, err := h.PutPages(ctx, at("page"), 0, catalog.PageSize, h.Accept(pages('b', 1)), none)
+			return err
+		},
+		"Copy": func() error {
+			_, err := h.Copy(ctx, at("new"), catalog.CopyRequest{Source: at("block")}, none)
+			return err
+		},
+		"Snapshot": func() error { _, err := h.Snapshot(ctx, at("block"), nil, none); return err },
+		"Modify": func() error {
+			_, err := h.Modify(ctx, at("block"), none, true, func(*catalog.Item) error { return nil })
+			return err
+		},
+		"CreateContainer": func() error {
+			_, err := h.CreateContainer(ctx, catalog.Ref{Account: "acct", Container: "more"}, catalog.ContainerDetails{})
+			return err
+		},
+	} {
+		wantCode(t, what+" on a full disk", try(), azerr.InsufficientStorage)
+	}
+	id := h.lease(at("block"))
+	for what, err := range map[string]error{
+		"clearing pages": func() error { _, err := h.PutPages(ctx, at("page"), 0, catalog.PageSize, nil, none); return err }(),
+		"Delete":         h.Delete(ctx, at("gone"), catalog.DeleteBase, none),
+		"Release": func() error {
+			_, err := h.Lease(ctx, at("block"), catalog.LeaseRequest{Action: catalog.Release, ID: id, Duration: time.Minute})
+			return err
+		}(),
+	} {
+		if err != nil {
+			t.Errorf("%s on a full disk = %v, want success", what, err)
+		}
+	}
+	if got := string(h.read(at("block"))) + pageMap(h.read(at("page"))); got != "content.aaa" {
+		t.Errorf("content on a full disk = %q", got)
+	}
+	full.Store(false)
+	h.put(box, "new", "content")
+	h.checkClean()
+	if _, err := h.Get(ctx, at("gone"), none); err == nil || errors.Is(err, content.ErrFull) {
+		t.Errorf("Get of what was deleted = %v, want BlobNotFound", err)
+	}
 }

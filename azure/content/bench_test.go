@@ -87,8 +87,8 @@ func plainWrite(dir string, r io.Reader) error {
 	return fsutil.SyncDir(dir)
 }
 
-// BenchmarkWriteTogether shows what sharing a directory's sync gives.
-func BenchmarkWriteTogether(b *testing.B) {
+// BenchmarkWriteConcurrent shows what sharing a directory's sync gives.
+func BenchmarkWriteConcurrent(b *testing.B) {
 	s := newStore(b, nil)
 	b.SetBytes(InlineLimit + 1)
 	b.SetParallelism(16)

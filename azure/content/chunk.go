@@ -3,6 +3,8 @@ package content
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"syscall"
 )
 
 // InlineLimit is the number of bytes up to which a chunk rides in the caller's
@@ -51,4 +53,23 @@ func (c Chunk) damaged(how any) error {
 		return fmt.Errorf("%w: chunk %d: %w", ErrDamaged, c.ID, err)
 	}
 	return fmt.Errorf("%w: chunk %d: %v", ErrDamaged, c.ID, how)
+}
+
+func (c Chunk) checkSize(size int64) error {
+	if size != c.Size {
+		return c.damaged(fmt.Sprintf("%d bytes, want %d", size, c.Size))
+	}
+	return nil
+}
+
+// disk marks an error of the file system as this package's.
+func diskError(err error) error {
+	const diskFull = syscall.Errno(112) // ERROR_DISK_FULL
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), runtime.GOOS == "windows" && errors.Is(err, diskFull):
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return fmt.Errorf("content: %w", err)
 }

@@ -16,21 +16,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hammer writes chunks, four at a time, until it is killed. It tells of each one
-// that it wrote, but for every fifth: those are as if the process had died
-// before the row was committed. One more writer never comes to its end.
-func hammer(dir string) error {
+// writeUntilKilled writes chunks, four at a time, until it is killed. It prints
+// each one that it wrote, but for every fifth: those are as if the process had died
+// before the row was committed. One more writer never finishes.
+func writeUntilKilled(dir string) error {
 	s, err := Open(dir, nil)
 	if err != nil {
 		return err
 	}
-	go s.Write(io.MultiReader(io.LimitReader(zeros{}, 2*bufferSize), stuck{}), -1, 1<<40)
+	go s.Write(io.MultiReader(io.LimitReader(zeros{}, 2*bufferSize), blockedReader{}), -1, 1<<40)
 	var failed error
 	var once sync.Once
 	var writers sync.WaitGroup
 	for range 4 {
 		writers.Go(func() {
-			if err := hammerOn(s); err != nil {
+			if err := writeForever(s); err != nil {
 				once.Do(func() { failed = err })
 			}
 		})
@@ -39,10 +39,10 @@ func hammer(dir string) error {
 	return failed
 }
 
-func hammerOn(s *Store) error {
+func writeForever(s *Store) error {
 	for {
 		size := InlineLimit + 1 + rand.IntN(bufferSize)
-		c, _, err := s.Write(&dribble{left: size}, -1, 1<<20)
+		c, _, err := s.Write(&slowReader{left: size}, -1, 1<<20)
 		if err != nil {
 			return err
 		}
@@ -52,15 +52,15 @@ func hammerOn(s *Store) error {
 	}
 }
 
-// stuck is a sender of whom nothing is heard any more.
-type stuck struct{}
+// blockedReader is a sender that sends nothing any more.
+type blockedReader struct{}
 
-func (stuck) Read([]byte) (int, error) { select {} }
+func (blockedReader) Read([]byte) (int, error) { select {} }
 
-// dribble brings bytes, some of them random, in small portions.
-type dribble struct{ left int }
+// slowReader brings bytes, some of them random, in small portions.
+type slowReader struct{ left int }
 
-func (d *dribble) Read(p []byte) (int, error) {
+func (d *slowReader) Read(p []byte) (int, error) {
 	if d.left == 0 {
 		return 0, io.EOF
 	}
@@ -100,7 +100,7 @@ func TestKill(t *testing.T) {
 // killed lets a child write for a moment, kills it, and returns what it told of.
 func killed(t *testing.T, dir string) []Chunk {
 	t.Helper()
-	cmd := child(t.Context(), "hammer", dir)
+	cmd := child(t.Context(), "writeUntilKilled", dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package content keeps immutable chunks of bytes for the blob door.
+// Package content keeps immutable chunks of bytes for the blobs of the Azure API.
 //
 // It knows neither SQL nor HTTP. A chunk is written once and never changes;
 // what it belongs to is a row in the caller's database, committed after Write
@@ -16,5 +16,5 @@
 //	dir/tmp/                    what is still being written; emptied by Open
 //
 // A directory belongs to one Store of one process at a time. Package content
-// takes no lock of its own: the database beside it has one.
+// has no lock file of its own: the database beside it has one.
 package content

@@ -20,7 +20,7 @@ const childEnv = "LEASEHOLD_TEST_CHILD"
 
 // children are the parts. Each gets the directory of a store.
 var children = map[string]func(dir string) error{
-	"hammer": hammer,
+	"writeUntilKilled": writeUntilKilled,
 }
 
 func TestMain(m *testing.M) {

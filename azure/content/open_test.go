@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestOpenTakesNote: ids go on after the largest one on disk, whatever else lies
-// there.
-func TestOpenTakesNote(t *testing.T) {
+// TestOpenFindsTheLargestID: ids go on after the largest one on disk, whatever
+// else lies there.
+func TestOpenFindsTheLargestID(t *testing.T) {
 	for name, c := range map[string]struct {
 		files []string
 		want  int64
@@ -58,7 +58,7 @@ func TestOpenErrors(t *testing.T) {
 		}
 	}
 	for after := range 2 {
-		s := &Store{dir: t.TempDir(), sync: toDisk}
+		s := &Store{dir: t.TempDir(), sync: syncToDisk}
 		s.chunks, s.tmp = filepath.Join(s.dir, "chunks"), filepath.Join(s.dir, "tmp")
 		s.sync.dir = failing(after)
 		if err := s.prepare(); !errors.Is(err, errDisk) {

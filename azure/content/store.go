@@ -1,10 +1,14 @@
 package content
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -37,20 +41,20 @@ type Store struct {
 	last             atomic.Int64
 	closed           atomic.Bool
 
-	// mu is held while a file takes its place and while a directory goes away.
+	// mu is held while a file gets its final name and while a directory is removed.
 	mu     sync.Mutex
-	folder *folder // where files take their places now; nil: not known to be there
+	folder *folder // gets the files now; nil: not known to exist
 }
 
-// Open makes the directory if need be, takes note of the largest id in it and
+// Open makes the directory if need be, finds the largest id in it and
 // deletes what an earlier process left half written.
 func Open(dir string, o *Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Store{dir: dir, chunks: filepath.Join(dir, "chunks"), tmp: filepath.Join(dir, "tmp"), sync: toDisk}
+	s := &Store{dir: dir, chunks: filepath.Join(dir, "chunks"), tmp: filepath.Join(dir, "tmp"), sync: syncToDisk}
 	if o.NoSync {
-		s.sync = notAtAll
+		s.sync = noSync
 	}
 	if s.full = o.Full; s.full == nil {
 		s.full = func() bool { return false }
@@ -81,24 +85,24 @@ func (s *Store) prepare() error {
 	return err
 }
 
-// Close refuses what is asked of the store from now on. Whoever still reads a
-// chunk may finish; a Write under way fails.
+// Close makes later calls fail. Readers of chunks may finish; a Write under way
+// fails.
 func (s *Store) Close() error {
-	s.mu.Lock() // a file that is taking its place is let in
+	s.mu.Lock() // a rename under way is waited for
 	defer s.mu.Unlock()
 	s.closed.Store(true)
 	return nil
 }
 
-func (s *Store) usable() error {
+func (s *Store) checkOpen() error {
 	if s.closed.Load() {
 		return fmt.Errorf("content: the store is closed: %w", fs.ErrClosed)
 	}
 	return nil
 }
 
-// Room returns ErrFull while the disk is known to be full.
-func (s *Store) Room() error {
+// CheckSpace returns ErrFull while the disk is known to be full.
+func (s *Store) CheckSpace() error {
 	if s.full() {
 		return ErrFull
 	}
@@ -126,6 +130,210 @@ func (s *Store) path(id int64) string {
 	return filepath.Join(s.folderPath(id/perFolder), strconv.FormatInt(id, 10))
 }
 
+// Discard deletes the file of a chunk whose row was not committed. Should that
+// fail, the file is an orphan from the next Open on.
+func (s *Store) Discard(c Chunk) {
+	if c.inFile() {
+		_ = s.Remove(c.ID)
+	}
+}
+
+// Remove deletes the files of these ids. Missing ones are fine: inline chunks
+// have none, and a removal may be repeated. Whatever the error, all were tried.
+//
+// Nothing is synced. A file that a power cut brings back has no row, and so is
+// an orphan.
+func (s *Store) Remove(ids ...int64) error {
+	if err := s.checkOpen(); err != nil {
+		return err
+	}
+	var errs []error
+	folders := make(map[int64]bool)
+	for _, id := range ids {
+		err := os.Remove(s.path(id))
+		switch {
+		case err == nil:
+			folders[id/perFolder] = true
+		case !errors.Is(err, fs.ErrNotExist):
+			errs = append(errs, diskError(err))
+		}
+	}
+	for number := range folders {
+		s.prune(number)
+	}
+	return errors.Join(errs...)
+}
+
+// prune removes a folder if it is empty and gets no more files.
+func (s *Store) prune(number int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number < s.last.Load()/perFolder {
+		_ = os.Remove(s.folderPath(number)) // refused while there is a file in it
+	}
+}
+
+// Clear deletes every chunk. A Write that begins later is safe; one under way may
+// fail, or end before or after it. Ids go on growing.
+func (s *Store) Clear() error {
+	if err := s.checkOpen(); err != nil {
+		return err
+	}
+	old, err := s.moveAside()
+	if err == nil {
+		err = os.RemoveAll(old) // what a crash leaves of it, Open deletes
+	}
+	return diskError(err)
+}
+
+// moveAside replaces the directory by an empty one and returns where the old one
+// is now: in one step, so that no chunk written later is deleted with the others.
+func (s *Store) moveAside() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, err := os.MkdirTemp(s.tmp, "cleared-*")
+	if err != nil {
+		return "", err
+	}
+	s.folder = nil
+	if err := os.Rename(s.chunks, filepath.Join(old, "chunks")); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(s.chunks, 0o700); err != nil {
+		return "", err
+	}
+	return old, s.sync.dir(s.dir)
+}
+
+// Orphans calls orphan for each file that known does not know, in the order of
+// the ids, among those that were there when the store was opened: a younger one
+// may belong to a row that is about to be committed.
+//
+// Known is asked about fewer than 2,000 ids at a time. The walk holds no lock and
+// few names; the first error of a callback ends it.
+func (s *Store) Orphans(ctx context.Context, known func(ids []int64) (map[int64]bool, error), orphan func(id int64) error) error {
+	if err := s.checkOpen(); err != nil {
+		return err
+	}
+	numbers, err := s.numbers(s.chunks)
+	if err != nil {
+		return err
+	}
+	var batch []int64
+	for _, number := range numbers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ids, err := s.files(number)
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			s.prune(number)
+		}
+		batch = append(batch, s.atOpen(ids)...)
+		if len(batch) >= perFolder {
+			if err := reportUnknown(ctx, batch, known, orphan); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return reportUnknown(ctx, batch, known, orphan)
+}
+
+// atOpen returns those of the sorted ids that were on disk at Open.
+func (s *Store) atOpen(ids []int64) []int64 {
+	n, found := slices.BinarySearch(ids, s.opened)
+	if found {
+		n++
+	}
+	return ids[:n]
+}
+
+// reportUnknown calls orphan for those ids that known does not know.
+func reportUnknown(ctx context.Context, ids []int64, known func([]int64) (map[int64]bool, error), orphan func(int64) error) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	has, err := known(ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if has[id] {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := orphan(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// largest returns the largest id on disk, 0 if there is none.
+func (s *Store) largest() (int64, error) {
+	numbers, err := s.numbers(s.chunks)
+	if err != nil {
+		return 0, err
+	}
+	for _, number := range slices.Backward(numbers) {
+		ids, err := s.files(number)
+		if err != nil {
+			return 0, err
+		}
+		if len(ids) > 0 {
+			return ids[len(ids)-1], nil
+		}
+	}
+	return 0, nil
+}
+
+// files returns the ids in a folder, sorted; what does not belong there is not
+// the store's and is left alone.
+func (s *Store) files(number int64) ([]int64, error) {
+	ids, err := s.numbers(s.folderPath(number))
+	return slices.DeleteFunc(ids, func(id int64) bool { return id/perFolder != number }), err
+}
+
+// numbers returns the names in a directory that are numbers as the store writes
+// them, sorted; none if it is gone meanwhile.
+func (s *Store) numbers(dir string) ([]int64, error) {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, diskError(err)
+	}
+	defer d.Close()
+	return readNumbers(d)
+}
+
+// readNumbers reads an open directory. One that is removed meanwhile was empty.
+func readNumbers(d *os.File) ([]int64, error) {
+	var numbers []int64
+	for {
+		names, err := d.Readdirnames(perFolder) // a million names would be a hundred megabytes
+		for _, name := range names {
+			n, err := strconv.ParseInt(name, 10, 64)
+			if err == nil && n >= 0 && strconv.FormatInt(n, 10) == name {
+				numbers = append(numbers, n)
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) {
+			slices.Sort(numbers)
+			return numbers, nil
+		}
+		if err != nil {
+			return nil, diskError(err)
+		}
+	}
+}
+
 // syncer makes the bytes of a file and the names in a directory durable.
 type syncer struct {
 	file func(*os.File) error
@@ -133,6 +341,6 @@ type syncer struct {
 }
 
 var (
-	toDisk   = syncer{file: (*os.File).Sync, dir: fsutil.SyncDir}
-	notAtAll = syncer{file: func(*os.File) error { return nil }, dir: func(string) error { return nil }}
+	syncToDisk = syncer{file: (*os.File).Sync, dir: fsutil.SyncDir}
+	noSync     = syncer{file: func(*os.File) error { return nil }, dir: func(string) error { return nil }}
 )

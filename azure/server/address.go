@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/leasehold/leasehold/azure/azerr"
@@ -11,27 +12,46 @@ import (
 	"github.com/leasehold/leasehold/azure/sign"
 )
 
-const (
-	rootContainer = "$root"
-	dialectPrefix = "/blob" // where the main port has its face of the door
-)
+const rootContainer = "$root"
 
 // address is what a request's URL names.
 type address struct {
-	catalog.Ref
+	ref       catalog.Ref
 	level     level
 	secondary bool
-	lone      bool // a lone name, taken for a blob of the root container
+	lone      bool // a lone name, which stands for a blob of the root container
 }
 
-// accountOf reads the account from the host or from the path as it was sent, and
-// returns what is behind it. Nothing is cleaned: "a//b" and "a/../b" are names of
-// blobs like any other, and an escaped slash is a slash of the blob's name.
-func (s *Server) accountOf(r *http.Request, d *dialect) (a address, rest string, _ error) {
-	path := sign.AsSent(r)
-	if d.prefix != "" {
+// parseAddress reads the URL of a request.
+func (s *Server) parseAddress(c *call) error {
+	var err error
+	if c.query, err = sign.ParseQuery(c.r.URL.RawQuery); err != nil {
+		return err
+	}
+	if err := s.checkHost(c.r.Host); err != nil && !c.api.authenticated { // the main port has checked already
+		return err
+	}
+	a, path, err := s.parseAccount(c.r, c.api)
+	if err != nil {
+		return err
+	}
+	c.restype = c.api.restype(c.query, path)
+	if err := a.parsePath(path, c.restype); err != nil {
+		return err
+	}
+	c.address = a
+	c.api.complete(c)
+	return nil
+}
+
+// parseAccount reads the account from the host or from the path as it was sent,
+// and returns the path behind it. It cleans nothing: "a//b" and "a/../b" are names
+// of blobs like any other, and an escaped slash is a slash of the blob's name.
+func (s *Server) parseAccount(r *http.Request, api *api) (a address, path string, _ error) {
+	path = sign.SentPath(r)
+	if api.prefix != "" {
 		var below bool
-		if path, below = strings.CutPrefix(path, d.prefix); !below {
+		if path, below = strings.CutPrefix(path, api.prefix); !below {
 			return a, "", azerr.New(azerr.InvalidUri)
 		}
 	}
@@ -40,54 +60,54 @@ func (s *Server) accountOf(r *http.Request, d *dialect) (a address, rest string,
 		return a, "", azerr.New(azerr.InvalidUri)
 	}
 	name := firstLabel(r.Host)
-	if _, known := s.accounts.Lookup(name); !known || d.prefix != "" {
+	if _, known := s.accounts.Lookup(name); !known || api.prefix != "" {
 		name, path, _ = strings.Cut(path, "/")
 	}
 	account, known := s.accounts.Lookup(name)
 	switch {
 	case known:
-		a.Account = account.Name
-	case d.anyAccount:
-		if a.Account, known = sign.CouldBe(name); !known {
+		a.ref.Account = account.Name
+	case api.anyAccount:
+		if a.ref.Account, known = sign.AccountName(name); !known {
 			return a, "", azerr.New(azerr.ResourceNotFound).With("%.40q is no name of an account: it has 3 to 24 characters, lower-case letters and digits.", name)
 		}
 	default:
 		return a, "", azerr.New(azerr.ResourceNotFound).With("This server has no account of that name.")
 	}
-	a.secondary = name != a.Account
+	a.secondary = name != a.ref.Account
 	return a, path, nil
 }
 
-// name reads what is behind the account.
-func (a address) name(path, restype string) (address, error) {
+// parsePath reads the path behind the account.
+func (a *address) parsePath(path, restype string) error {
 	container, blob, hasBlob := strings.Cut(path, "/")
-	var bad error
-	if a.Container, bad = url.PathUnescape(container); bad != nil {
-		return a, azerr.New(azerr.InvalidUri)
+	var err error
+	if a.ref.Container, err = url.PathUnescape(container); err != nil {
+		return azerr.New(azerr.InvalidUri)
 	}
-	if a.Blob, bad = url.PathUnescape(blob); bad != nil {
-		return a, azerr.New(azerr.InvalidUri)
+	if a.ref.Blob, err = url.PathUnescape(blob); err != nil {
+		return azerr.New(azerr.InvalidUri)
 	}
 	switch {
-	case a.Container == "" && a.Blob == "":
+	case a.ref.Container == "" && a.ref.Blob == "":
 		a.level = atService
-		return a, nil
-	case !hasBlob && restype == "" && a.Container != rootContainer:
+		return nil
+	case !hasBlob && restype == "" && a.ref.Container != rootContainer:
 		// A lone name is a blob of the root container, unless the request says
 		// that it is about a container.
-		a.Container, a.Blob, a.lone = rootContainer, a.Container, true
-	case a.Blob == "" && hasBlob && restype == "":
-		return a, azerr.New(azerr.InvalidUri).With("The blob has no name.")
+		a.ref.Container, a.ref.Blob, a.lone = rootContainer, a.ref.Container, true
+	case a.ref.Blob == "" && hasBlob && restype == "":
+		return azerr.New(azerr.InvalidUri).With("The blob has no name.")
 	}
 	a.level = atContainer
-	if err := catalog.CheckContainer(a.Container); err != nil {
-		return a, err
+	if err := catalog.CheckContainer(a.ref.Container); err != nil {
+		return err
 	}
-	if a.Blob != "" {
+	if a.ref.Blob != "" {
 		a.level = atBlob
-		return a, catalog.CheckBlob(a.Blob)
+		return catalog.CheckBlob(a.ref.Blob)
 	}
-	return a, nil
+	return nil
 }
 
 // firstLabel of a host that has more than one: a bare name is a machine's.
@@ -100,4 +120,43 @@ func firstLabel(host string) string {
 		return ""
 	}
 	return strings.ToLower(label)
+}
+
+// accountDomains are those below which tools look for an account, and nobody
+// else can put a name.
+var accountDomains = []string{"localhost", "blob.localhost", "blob.core.windows.net"}
+
+// checkHost refuses a request to a name that is not this server's.
+func (s *Server) checkHost(host string) error {
+	if len(s.hosts) == 0 {
+		return nil
+	}
+	name := strings.ToLower(host)
+	if bare, _, err := net.SplitHostPort(name); err == nil {
+		name = bare
+	}
+	if slices.Contains(s.hosts, strings.Trim(name, "[]")) {
+		return nil
+	}
+	label, domain, _ := strings.Cut(name, ".")
+	if _, known := s.accounts.Lookup(label); known && (slices.Contains(accountDomains, domain) || slices.Contains(s.hosts, domain)) {
+		return nil
+	}
+	return azerr.New(azerr.AuthorizationFailure).With("%.80q is no name of this server; it answers to %s.", host, strings.Join(s.hosts, ", "))
+}
+
+// endpoint returns the URL of the account as the client knows it.
+func (s *Server) endpoint(c *call) string {
+	scheme := "http://"
+	if c.r.TLS != nil {
+		scheme = "https://"
+	}
+	if _, inHost := s.accounts.Lookup(firstLabel(c.r.Host)); inHost && c.api.prefix == "" {
+		return scheme + c.r.Host + "/"
+	}
+	account := c.ref.Account
+	if c.secondary {
+		account += "-secondary"
+	}
+	return scheme + c.r.Host + c.api.prefix + "/" + account + "/"
 }

@@ -3,32 +3,33 @@ package server
 import (
 	"net/http"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/leasehold/leasehold/azure/catalog"
 	"github.com/leasehold/leasehold/azure/sign"
 )
 
-// call is one request under way.
+// call is one request and what the server has found out about it.
 type call struct {
-	w         http.ResponseWriter
-	r         *http.Request
-	dialect   *dialect
-	op        *operation // nil: not found yet
-	ref       catalog.Ref
-	level     level
-	restype   string // from the query, or what the dialect takes for it
-	secondary bool
-	lone      bool // its address is a lone name
-	query     sign.Query
-	id        string // the request's
-	began     time.Time
+	w       http.ResponseWriter
+	r       *http.Request
+	api     *api
+	id      string // of the request
+	started time.Time
 
-	sas       *sign.SAS    // the signature that let it in; nil: something else did
-	policy    *sign.Policy // that completes it, if it names one
-	anonymous bool         // it got in without credentials
+	address
+	query   sign.Query
+	restype string         // from the query, or implied by a short form
+	op      *operation     // nil: not found yet
+	access  catalog.Access // lease id and conditions, as op.Access says
 
-	outer *call // the batch that it is a part of; nil: it came alone
+	sas        *sign.SAS    // the signature that authorized it; nil: something else did
+	policy     *sign.Policy // the stored access policy that completes sas
+	anonymous  bool         // authorized without credentials
+	createOnly bool         // it may create a blob and not overwrite one
+
+	batch *call // that it is a part of; nil: it came alone
 
 	status int    // of the answer; zero: there is none yet
 	code   string // of the error, if it was one
@@ -37,8 +38,8 @@ type call struct {
 // header returns the headers of the answer.
 func (c *call) header() http.Header { return c.w.Header() }
 
-// set gives the answer a header whose name is spelled as net/http does, which
-// spares respelling it.
+// set sets a header of the answer whose name is in canonical form, which spares
+// making it canonical.
 func (c *call) set(name, value string) { c.header()[name] = []string{value} }
 
 // Values that many answers share. Nobody changes the values of a header.
@@ -58,16 +59,28 @@ func (c *call) answer(status int) error {
 	return nil
 }
 
-// begin sends the headers of an answer whose body is written to c.w.
-func (c *call) begin(status int) {
+// writeHeader sends the headers of an answer whose body is written to c.w.
+func (c *call) writeHeader(status int) {
 	c.header()["X-Content-Type-Options"] = noSniffing
 	c.status = status
 	c.w.WriteHeader(status)
 }
 
+// answerBytes sends an answer that is in memory.
+func (c *call) answerBytes(status int, contentType string, data []byte) error {
+	h := c.header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	c.writeHeader(status)
+	if c.r.Method != http.MethodHead {
+		_, _ = c.w.Write(data) // a client that is gone needs no answer
+	}
+	return nil
+}
+
 // may reports whether the caller has one of these permissions beyond what the
-// operation needs. Only a shared access signature limits them; whoever shows
-// nothing has none.
+// operation needs. Only a shared access signature limits them; anonymous callers
+// have none.
 func (c *call) may(letters string) bool {
 	return !c.anonymous && (c.sas == nil || c.sas.May(letters, c.policy))
 }

@@ -15,7 +15,7 @@ const (
 	maxRuleOrigins = 64
 )
 
-// corsRules say which pages of the web may use the account from a browser.
+// corsRules say which web pages may use the account from a browser.
 type corsRules struct {
 	Rules []corsRule `xml:"CorsRule"`
 }
@@ -29,19 +29,19 @@ type corsRule struct {
 	MaxAgeInSeconds int
 }
 
-func (r *corsRules) check() error {
+func (r *corsRules) validate() error {
 	if len(r.Rules) > maxRules {
 		return azerr.New(azerr.InvalidXmlDocument).With("An account has at most %d CORS rules.", maxRules)
 	}
 	for _, rule := range r.Rules {
-		if err := rule.check(); err != nil {
+		if err := rule.validate(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r corsRule) check() error {
+func (r corsRule) validate() error {
 	bad := func(why string) error {
 		return azerr.New(azerr.InvalidXmlNodeValue).With("A CORS rule is not valid: %s.", why)
 	}
@@ -96,8 +96,8 @@ func (r corsRule) allowsOrigin(origin string) bool {
 
 // allowsHeaders reports whether a request may have all of these headers. An
 // entry that ends in an asterisk stands for all that begin like it.
-func (r corsRule) allowsHeaders(asked string) bool {
-	for _, name := range entries(asked) {
+func (r corsRule) allowsHeaders(requested string) bool {
+	for _, name := range entries(requested) {
 		name = strings.ToLower(name)
 		if !slices.ContainsFunc(entries(r.AllowedHeaders), func(allowed string) bool {
 			prefix, wild := strings.CutSuffix(strings.ToLower(allowed), "*")
@@ -109,9 +109,9 @@ func (r corsRule) allowsHeaders(asked string) bool {
 	return true
 }
 
-// allow tells the browser that this origin is let in. Where any origin is, the
-// answer is the same for all, and caches may know.
-func (r corsRule) allow(h http.Header, origin string) {
+// setOrigin sets the headers that allow this origin. Where any origin is allowed,
+// the answer is the same for all, and caches may know.
+func (r corsRule) setOrigin(h http.Header, origin string) {
 	if slices.Contains(entries(r.AllowedOrigins), "*") {
 		h.Set("Access-Control-Allow-Origin", "*")
 		return
@@ -121,11 +121,11 @@ func (r corsRule) allow(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Credentials", "true")
 }
 
-// varyByOrigin tells caches that another origin may get another answer.
+// varyByOrigin: caches must know that another origin may get another answer.
 func varyByOrigin(h http.Header) { h.Add("Vary", "Origin") }
 
-// preflight answers a browser that asks whether it may send a request.
-func (s *Server) preflight(c *call) error {
+// answerPreflight answers a browser that asks whether it may send a request.
+func (s *Server) answerPreflight(c *call) error {
 	origin, method := c.r.Header.Get("Origin"), c.r.Header.Get("Access-Control-Request-Method")
 	switch {
 	case origin == "":
@@ -138,21 +138,21 @@ func (s *Server) preflight(c *call) error {
 		return err
 	}
 	rule := p.CORS.matching(origin, method)
-	asked := c.r.Header.Get("Access-Control-Request-Headers")
-	if rule == nil || !rule.allowsHeaders(asked) {
+	requested := c.r.Header.Get("Access-Control-Request-Headers")
+	if rule == nil || !rule.allowsHeaders(requested) {
 		varyByOrigin(c.header())
 		return azerr.New(azerr.CorsPreflightFailure)
 	}
 	h := c.header()
-	rule.allow(h, origin)
+	rule.setOrigin(h, origin)
 	h.Set("Access-Control-Allow-Methods", method)
-	setSome(h, "Access-Control-Allow-Headers", asked)
+	setSome(h, "Access-Control-Allow-Headers", requested)
 	h.Set("Access-Control-Max-Age", strconv.Itoa(rule.MaxAgeInSeconds))
 	return c.answer(http.StatusOK)
 }
 
-// setCORS lets the page see the answer, if a rule does. It has none for most
-// requests: those that do not come from a browser.
+// setCORS lets the page see the answer, if a rule does. Requests that do not come
+// from a browser have no Origin.
 func (s *Server) setCORS(c *call) error {
 	origin := c.r.Header.Get("Origin")
 	if origin == "" {
@@ -167,7 +167,7 @@ func (s *Server) setCORS(c *call) error {
 		varyByOrigin(c.header())
 		return nil
 	}
-	rule.allow(c.header(), origin)
+	rule.setOrigin(c.header(), origin)
 	setSome(c.header(), "Access-Control-Expose-Headers", rule.ExposedHeaders)
 	return nil
 }

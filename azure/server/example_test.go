@@ -20,16 +20,16 @@ import (
 // The official SDK needs nothing but the connection string, which leasehold
 // serve prints.
 func Example_sdk() {
-	door, shut, err := openDoor()
+	url, stop, err := startServer()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer shut()
+	defer stop()
 	connection := "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;" +
 		"AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;" +
-		"BlobEndpoint=" + door + "/devstoreaccount1;"
-	if err := takeLease(context.Background(), connection); err != nil {
+		"BlobEndpoint=" + url + "/devstoreaccount1;"
+	if err := acquireLease(context.Background(), connection); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -37,7 +37,7 @@ func Example_sdk() {
 	// Output: the report is leased
 }
 
-func takeLease(ctx context.Context, connection string) error {
+func acquireLease(ctx context.Context, connection string) error {
 	client, err := service.NewClientFromConnectionString(connection, nil)
 	if err != nil {
 		return err
@@ -60,8 +60,8 @@ func takeLease(ctx context.Context, connection string) error {
 	return nil
 }
 
-// openDoor builds a door as a program of its own would.
-func openDoor() (url string, shut func(), _ error) {
+// startServer builds a server as a program of its own would.
+func startServer() (url string, stop func(), _ error) {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "blobs")
 	if err != nil {

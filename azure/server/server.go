@@ -1,22 +1,25 @@
-// Package blob is the Azure Blob door: the REST protocol that the official
-// Azure SDKs speak, in front of a catalog of containers and blobs whose leases
-// are ordinary leases of this system.
+// Package server is the Azure Blob API: the REST protocol that the official Azure
+// SDKs speak, in front of a catalog of containers and blobs whose leases are
+// ordinary leases of this system.
 //
-// Every operation stands once, in a table (table.go and the tables it joins):
-// its verb, the query that selects it, the permission it needs and its handler.
-// Handlers return an error or have answered; one place (serve.go) lets requests
-// in and logs, one (refuse.go) writes errors.
+// Every operation stands once, in the table of operations.go: its verb, the query
+// and the header that select it, the permission it needs and its handler. A
+// request takes one way (serve.go): address, operation, authorization, lease id
+// and conditions, handler. Handlers (op_*.go) answer or return an error; one place
+// (errors.go) answers errors. header_*.go reads and writes headers, xml_*.go
+// bodies.
 //
-// The door has two faces. Handler is Azure's: signatures are checked, answers
-// are Azure's to the letter. Dialect serves the same data to whoever the main
-// port has let in, with the few answers that differ listed in dialect.go.
+// There are two APIs. Handler is Azure's: it checks signatures, and its answers
+// are Azure's to the letter. PlainHandler serves the same data to callers whom
+// the main port has authenticated; api.go lists the few differences.
 //
-// The door promises to its callers:
+// Promises to callers:
 //
-//   - What it cannot read exactly it refuses by name, and then nothing happened.
-//   - What it does not offer it says so, with 501 NotImplemented: nothing
-//     pretends to have been done.
-//   - Keys, signatures and lease ids are never logged and never told.
+//   - What the server cannot read exactly it refuses by name, and then nothing
+//     happened.
+//   - What it does not offer it answers with 501 NotImplemented: nothing pretends
+//     to have been done.
+//   - Keys, signatures and lease ids never stand in a log or in an error.
 package server
 
 import (
@@ -33,30 +36,29 @@ import (
 
 // Options of a Server. Nil and the zero value are the defaults.
 type Options struct {
-	// Accounts are those that the door serves, with their keys. Default: the
+	// Accounts are those that the server has, with their keys. Default: the
 	// development account that every SDK knows, whose key is no secret.
 	Accounts []sign.Account
 
-	// Hosts, unless there are none, are the only names that Azure's face answers
-	// to, without a port: these, and an account's name before one of them, before
+	// Hosts, unless there are none, are the only names that Handler answers to,
+	// without a port: these, and an account's name before one of them, before
 	// localhost or before Azure's own domain. They keep out web pages whose own
-	// name was made to lead to this machine, which a signature does not where
-	// everybody knows the key. Default: any name.
+	// name resolves to this machine, which a signature does not where everybody
+	// knows the key. Default: any name.
 	Hosts []string
 
-	// Closed, unless it is empty, is why Azure's face serves no account: every
-	// request there is refused with this text. The dialect is served all the same.
+	// Closed, unless it is empty, is why Handler serves no account: it refuses
+	// every request with this text. PlainHandler serves all the same.
 	Closed string
 
-	// Logger hears of requests (Debug) and of failures (Error). Default: nobody
-	// does.
+	// Logger gets requests (Debug) and failures (Error). Default: none.
 	Logger *slog.Logger
 
-	// StallTimeout is how long a request may go on without a byte sent or taken,
-	// and without an answer from the disk. Zero: 1 min.
+	// StallTimeout is how long a request may go on without a byte sent or
+	// received, and without an answer from the disk. Zero: 1 min.
 	StallTimeout time.Duration
 
-	// Version is what the Server header tells beside the name. Default: nothing.
+	// Version follows the name in the Server header. Default: none.
 	Version string
 }
 
@@ -68,20 +70,20 @@ type Server struct {
 	name     []string // the Server header
 	accounts *sign.Accounts
 	routes   routes
-	settings sync.Mutex // held by whoever changes service properties
+	settings sync.Mutex // held while service properties change
 
-	closed       string // why Azure's face serves nobody
+	closed       string // why Handler serves nobody
 	stallTimeout time.Duration
 }
 
-// New builds the door. The catalog is open; the caller closes it after the last
-// request. It panics if the accounts are none that sign.NewAccounts takes.
+// New returns a server of an open catalog, which the caller closes after the last
+// request. It panics if sign.NewAccounts refuses the accounts.
 func New(c *catalog.Catalog, o *Options) *Server {
 	if o == nil {
 		o = &Options{}
 	}
 	s := &Server{
-		catalog: c, log: o.Logger, name: []string{"Leasehold"}, routes: newRoutes(operations()),
+		catalog: c, log: o.Logger, name: []string{"Leasehold"}, routes: newRoutes(operations),
 		closed:       o.Closed,
 		stallTimeout: cmp.Or(o.StallTimeout, stallTimeout),
 	}
@@ -106,19 +108,15 @@ func New(c *catalog.Catalog, o *Options) *Server {
 	return s
 }
 
-// Handler returns Azure's face: path style, product style where the first label
-// of Host is an account, and -secondary of both. Every request shows an account
-// key's signature or a shared access signature, unless a container is public.
+// Handler returns Azure's API: path style, product style where the first label of
+// Host is an account, and -secondary of both. Every request has the signature of
+// an account key or a shared access signature, unless a container is public.
 //
 // It goes by what the client sent (Request.RequestURI), which is what the client
 // signed: handlers in front of it cannot give it another path.
-func (s *Server) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, azure) })
-}
+func (s *Server) Handler() http.Handler { return &handler{s, azureAPI} }
 
-// Dialect returns the face for the main port, below /blob/, without signatures:
-// it believes the caller that the request's context carries (auth.From), who
+// PlainHandler returns the API for the main port, below /blob/, without
+// signatures: it trusts the caller in the request's context (auth.From), who
 // reads as a reader and writes as a holder.
-func (s *Server) Dialect() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, localZure) })
-}
+func (s *Server) PlainHandler() http.Handler { return &handler{s, plainAPI} }

@@ -5,14 +5,13 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/leasehold/leasehold/azure/azerr"
 )
 
 const (
+	xmlType  = "application/xml"
 	xmlHead  = `<?xml version="1.0" encoding="utf-8"?>`
 	maxXML   = 4 << 20 // bytes of a body
 	maxDepth = 16      // of elements
@@ -24,7 +23,7 @@ func (c *call) answerXML(status int, document any) error {
 	if err != nil {
 		return err
 	}
-	return c.answerDocument(status, data)
+	return c.answerBytes(status, xmlType, data)
 }
 
 // marshalXML writes a document of elements, without attributes.
@@ -36,35 +35,25 @@ func marshalXML(document any) ([]byte, error) {
 	return []byte(xmlHead + unnumbered.Replace(string(data))), nil
 }
 
-// unnumbered writes plainly what encoding/xml escapes by number without need:
-// some clients know no such numbers.
+// unnumbered undoes the numbers that encoding/xml escapes with and need not: some
+// clients do not know them.
 var unnumbered = strings.NewReplacer("&#39;", "'", "&#34;", `"`, "&#xA;", "\n", "&#x9;", "\t")
 
-// answerDocument sends a document that is XML already.
-func (c *call) answerDocument(status int, data []byte) error {
-	return c.answerBytes(status, "application/xml", data)
-}
-
-// answerBytes sends an answer that is in memory.
-func (c *call) answerBytes(status int, contentType string, data []byte) error {
-	h := c.header()
-	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", strconv.Itoa(len(data)))
-	c.begin(status)
-	if c.r.Method != http.MethodHead {
-		_, _ = c.w.Write(data) // whoever is gone needs no answer
-	}
-	return nil
-}
-
-// readXML reads the body into a document. It takes no more than 4 MiB, no
-// document type (and so no entities of anybody's making), and no deep nesting.
-func (c *call) readXML(document any) error {
-	data, err := c.readAll(maxXML)
+// readXML reads the body into a document, after comparing it with the checksum
+// that was sent: a damaged list of blocks makes another blob. It returns the body.
+func (c *call) readXML(document any, limit int64) ([]byte, error) {
+	k, err := c.checksums()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return parseXML(data, document)
+	body, err := c.readAll(limit)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.matchBytes(body); err != nil {
+		return nil, err
+	}
+	return body, parseXML(body, document)
 }
 
 // readAll reads a small body into memory.
@@ -82,14 +71,16 @@ func (c *call) readAll(limit int64) ([]byte, error) {
 	return data, nil
 }
 
+// parseXML decodes a document. It refuses document types (and so entities) and deep
+// nesting.
 func parseXML(data []byte, document any) error {
-	if err := checkXML(data); err != nil {
+	if err := validateXML(data); err != nil {
 		return azerr.New(azerr.InvalidXmlDocument).With("The body cannot be read as XML: %s.", err.Error())
 	}
 	if err := newDecoder(data).Decode(document); err != nil {
-		var f *azerr.Error
-		if errors.As(err, &f) {
-			return f
+		var e *azerr.Error
+		if errors.As(err, &e) {
+			return e
 		}
 		return azerr.New(azerr.InvalidXmlDocument).With("The body is not the document that is expected here: %s.", err.Error())
 	}
@@ -102,8 +93,8 @@ func newDecoder(data []byte) *xml.Decoder {
 	return d
 }
 
-// checkXML looks through the whole document before any of it is believed.
-func checkXML(data []byte) error {
+// validateXML reads the whole document before any of it is used.
+func validateXML(data []byte) error {
 	d := newDecoder(data)
 	depth, roots := 0, 0
 	for {

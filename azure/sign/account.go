@@ -1,10 +1,10 @@
-// Package sign tells whether a request to the Azure Blob door was signed by
-// somebody who has an account's key: with Shared Key, where the request itself
-// is signed, or with a shared access signature, a signed grant in the query.
+// Package sign checks that a request to the Azure Blob API was signed with an
+// account's key: with Shared Key, where the request itself is signed, or with a
+// shared access signature (SAS), a signed grant in the query.
 //
 // It is pure: no server, no clock of its own, no state. All refusals are
-// *azerr.Error. No message, and no way of printing a value of this package,
-// ever shows a key or a signature.
+// *azerr.Error. No message and no formatting of a value shows a key or a
+// signature.
 package sign
 
 import (
@@ -36,7 +36,7 @@ func (a Account) MarshalText() ([]byte, error) { return []byte(a.Name), nil }
 
 // Development is the account that every Azure Storage SDK and tool knows as
 // "UseDevelopmentStorage=true". Its key is public, printed in Microsoft's
-// documentation: whoever reaches the port may use it.
+// documentation: everybody who reaches the port may use it.
 func Development() Account {
 	const published = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 	key, err := base64.StdEncoding.DecodeString(published)
@@ -47,7 +47,7 @@ func Development() Account {
 }
 
 // ParseAccount reads "name:key" or "name:key:key", the keys in base64 as Azure's
-// portal shows them. The error never repeats what stands after the name.
+// portal shows them. The error repeats the name alone.
 func ParseAccount(text string) (Account, error) {
 	name, keys, _ := strings.Cut(text, ":")
 	a := Account{Name: name}
@@ -58,12 +58,12 @@ func ParseAccount(text string) (Account, error) {
 		}
 		a.Keys = append(a.Keys, decoded)
 	}
-	return a, a.check()
+	return a, a.validate()
 }
 
 var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 
-func (a Account) check() error {
+func (a Account) validate() error {
 	switch {
 	case !accountName.MatchString(a.Name):
 		return errors.New("an account's name has 3 to 24 characters, lower-case letters and digits")
@@ -75,15 +75,14 @@ func (a Account) check() error {
 	return nil
 }
 
-// Accounts are the accounts of a door. They do not change.
+// Accounts are the accounts of a server. They do not change.
 type Accounts struct{ named map[string]Account }
 
-// NewAccounts refuses names and keys that could not work, and the same name
-// twice.
+// NewAccounts refuses invalid names and keys, and the same name twice.
 func NewAccounts(list ...Account) (*Accounts, error) {
 	named := map[string]Account{}
 	for _, a := range list {
-		if err := a.check(); err != nil {
+		if err := a.validate(); err != nil {
 			return nil, err
 		}
 		if _, twice := named[a.Name]; twice {
@@ -110,9 +109,9 @@ func (a *Accounts) Lookup(name string) (Account, bool) {
 	return found, ok
 }
 
-// CouldBe reports whether an account can be called so, "{account}-secondary"
-// included, and returns the name without that mark.
-func CouldBe(name string) (account string, ok bool) {
+// AccountName reports whether name is valid for an account, "{account}-secondary"
+// included, and returns it without that mark.
+func AccountName(name string) (account string, ok bool) {
 	account = strings.TrimSuffix(name, secondary)
 	return account, accountName.MatchString(account)
 }

@@ -2,7 +2,7 @@ package sign
 
 import "testing"
 
-// known is the account as a door has it.
+// known is the account as a server has it.
 func known(b *testing.B) Account {
 	account, _ := two(b)
 	all, err := NewAccounts(account)

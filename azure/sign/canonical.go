@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// AsSent is the path of a request as the client wrote it. URL.EscapedPath is
-// not always that: it escapes anew what the client left bare.
-func AsSent(r *http.Request) string {
+// SentPath is the path of a request as the client wrote it. URL.EscapedPath may
+// escape what the client did not.
+func SentPath(r *http.Request) string {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	if path == "" {
 		return r.URL.EscapedPath() // not read by a server
@@ -52,8 +52,8 @@ func compareParameters(x, y Parameter) int {
 	return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(x.Value, y.Value))
 }
 
-// appendBrief adds the resource as Shared Key Lite has it.
-func (r resource) appendBrief(b []byte) []byte {
+// appendLite adds the resource as Shared Key Lite has it.
+func (r resource) appendLite(b []byte) []byte {
 	b = r.appendBase(b)
 	if !r.query.Has("comp") {
 		return b
@@ -69,9 +69,9 @@ func (r resource) appendBase(b []byte) []byte {
 	return append(b, r.path...)
 }
 
-// full builds the texts of which one must have been signed with Shared Key, and
-// reports whether one was. Who looks at a text must not keep it.
-func full(r *http.Request, what resource, signed func([]byte) bool) bool {
+// matchFull builds the texts of which one must have been signed with Shared Key, and
+// reports whether one was. The callback must not keep a text.
+func matchFull(r *http.Request, what resource, signed func([]byte) bool) bool {
 	h := r.Header
 	return anyOrder(h, what.appendCanonical, signed,
 		r.Method,
@@ -88,18 +88,18 @@ func full(r *http.Request, what resource, signed func([]byte) bool) bool {
 		first(h, "Range"))
 }
 
-// lite is full for Shared Key Lite.
-func lite(r *http.Request, what resource, signed func([]byte) bool) bool {
+// matchLite is matchFull for Shared Key Lite.
+func matchLite(r *http.Request, what resource, signed func([]byte) bool) bool {
 	h := r.Header
-	return anyOrder(h, what.appendBrief, signed,
+	return anyOrder(h, what.appendLite, signed,
 		r.Method,
 		first(h, "Content-Md5"),
 		first(h, "Content-Type"),
 		date(h))
 }
 
-// first is h.Get for a name that is spelled as net/http does: to respell it
-// costs more than to look.
+// first is h.Get for a name in canonical form: making it canonical costs more than
+// the lookup.
 func first(h http.Header, name string) string {
 	if values := h[name]; len(values) > 0 {
 		return values[0]
@@ -120,8 +120,8 @@ func contentLength(r *http.Request) string {
 	return ""
 }
 
-// date is empty where x-ms-date takes its place, so that whoever cannot choose
-// the Date header can sign all the same.
+// date is empty where x-ms-date takes its place, so that clients that
+// cannot choose the Date header can sign.
 func date(h http.Header) string {
 	if first(h, "X-Ms-Date") != "" {
 		return ""

@@ -41,13 +41,13 @@ func codeOf(err error) string {
 		return refusal.Code
 	}
 	if err != nil {
-		return "not a fault: " + err.Error()
+		return "no Azure error: " + err.Error()
 	}
 	return ""
 }
 
-// door is a loopback server that does nothing but check signatures.
-type door struct {
+// keyServer is a loopback server that does nothing but check signatures.
+type keyServer struct {
 	*httptest.Server
 	account Account
 
@@ -56,23 +56,23 @@ type door struct {
 	requests []*http.Request
 }
 
-func newDoor(t *testing.T, account Account) *door {
-	d := &door{account: account}
+func newKeyServer(t *testing.T, account Account) *keyServer {
+	d := &keyServer{account: account}
 	d.Server = httptest.NewServer(d)
 	t.Cleanup(d.Close)
 	return d
 }
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	err := checkKey(r, d.account, AsSent(r), time.Now())
+func (d *keyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	err := checkKey(r, d.account, SentPath(r), time.Now())
 	d.mu.Lock()
 	d.checked, d.requests = append(d.checked, err), append(d.requests, r)
 	d.mu.Unlock()
 	w.WriteHeader(http.StatusTeapot) // whatever the SDK makes of it
 }
 
-// take returns what has been checked since the last call.
-func (d *door) take() ([]error, []*http.Request) {
+// checkedSince returns what has been checked since the last call.
+func (d *keyServer) checkedSince() ([]error, []*http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	checked, requests := d.checked, d.requests
@@ -80,8 +80,8 @@ func (d *door) take() ([]error, []*http.Request) {
 	return checked, requests
 }
 
-// options lead every host name to the door and try once.
-func (d *door) options() azcore.ClientOptions {
+// options connect every host name to the server and try once.
+func (d *keyServer) options() azcore.ClientOptions {
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, d.Listener.Addr().String())
@@ -130,7 +130,7 @@ func mac(key []byte, text string) string {
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// checkKey is SharedKey as a door calls it.
+// checkKey is SharedKey as a server calls it.
 func checkKey(r *http.Request, account Account, path string, now time.Time) error {
 	query, err := ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -139,7 +139,7 @@ func checkKey(r *http.Request, account Account, path string, now time.Time) erro
 	return SharedKey(r, account, path, query, now)
 }
 
-// scheme is full or lite.
+// scheme is matchFull or matchLite.
 type scheme func(r *http.Request, what resource, signed func(text []byte) bool) bool
 
 // textsOf are the texts of which one must have been signed.

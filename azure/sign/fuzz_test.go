@@ -10,7 +10,7 @@ import (
 	"github.com/leasehold/leasehold/azure/azerr"
 )
 
-// Whatever a query holds, Parse returns, says why not in a fault, and lets
+// Whatever a query holds, Parse returns, says why not in an Azure error, and lets
 // nothing through that was not signed.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
@@ -108,9 +108,9 @@ func FuzzCanonical(f *testing.F) {
 		r := &http.Request{Method: method, URL: &url.URL{Path: path, RawQuery: query}, Header: http.Header{}, ContentLength: int64(len(value))}
 		r.Header.Set(name, value)
 		r.Header.Set("X-Ms-Date", at)
-		how, scheme := "SharedKey", full
+		how, scheme := "SharedKey", matchFull
 		if !whole {
-			how, scheme = "SharedKeyLite", lite
+			how, scheme = "SharedKeyLite", matchLite
 		}
 		parameters, err := ParseQuery(query)
 		if err != nil {

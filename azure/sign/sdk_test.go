@@ -63,7 +63,7 @@ func calls(s source, c *container.Client, b *blockblob.Client) map[string]func(c
 
 func TestSDKSharedKey(t *testing.T) {
 	account, credential := two(t)
-	d := newDoor(t, account)
+	d := newKeyServer(t, account)
 	s := newSource(1)
 	endpoints := []string{
 		d.URL + "/leasehold2",
@@ -79,7 +79,7 @@ func TestSDKSharedKey(t *testing.T) {
 		}
 		for what, call := range calls(s, c, c.NewBlockBlobClient(s.name(8))) {
 			call(t.Context())
-			checked, requests := d.take()
+			checked, requests := d.checkedSince()
 			if len(checked) != 1 || checked[0] != nil {
 				t.Errorf("%s %s: SharedKey(%s) = %v, want one success", what, at, targets(requests), checked)
 			}
@@ -97,7 +97,7 @@ func targets(requests []*http.Request) (uris []string) {
 // Paths that a person wrote reach the server as they are.
 func TestSDKRawAddresses(t *testing.T) {
 	account, credential := two(t)
-	d := newDoor(t, account)
+	d := newKeyServer(t, account)
 	for _, path := range []string{
 		"", "/", "//", "/c//b", "/c/a%2Fb", "/c/a%2fb", "/c/a+b", "/c/a%20b", "/c/../x", "/c/.", "/c/%E6%97%A5", "/c/%C3%BC",
 		"/c/a;b,c:d@e=f&g!h$i'j(k)*l~m", "/c/%7Etilde", "/c/b?x=1&x=0&a=%2B+%20&empty=&bare",
@@ -108,7 +108,7 @@ func TestSDKRawAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		client.GetProperties(t.Context(), nil)
-		checked, requests := d.take()
+		checked, requests := d.checkedSince()
 		if len(checked) != 1 || checked[0] != nil {
 			t.Errorf("SharedKey(%s), sent as %s = %v, want one success", at, targets(requests), checked)
 		}
@@ -122,7 +122,7 @@ func TestSDKService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDoor(t, account)
+	d := newKeyServer(t, account)
 	for _, at := range []string{d.URL + "/devstoreaccount1", d.URL + "/devstoreaccount1/", "http://devstoreaccount1.blob.localhost"} {
 		client, err := service.NewClientWithSharedKeyCredential(at, credential, &service.ClientOptions{ClientOptions: d.options()})
 		if err != nil {
@@ -130,7 +130,7 @@ func TestSDKService(t *testing.T) {
 		}
 		client.GetProperties(t.Context(), nil)
 		client.NewListContainersPager(nil).NextPage(t.Context())
-		if checked, _ := d.take(); fmt.Sprint(checked) != "[<nil> <nil>]" {
+		if checked, _ := d.checkedSince(); fmt.Sprint(checked) != "[<nil> <nil>]" {
 			t.Errorf("SharedKey at %s = %v, want two successes", at, checked)
 		}
 	}
@@ -139,7 +139,7 @@ func TestSDKService(t *testing.T) {
 // The requests inside of a batch are signed one by one.
 func TestSDKBatch(t *testing.T) {
 	account, credential := two(t)
-	d := newDoor(t, account)
+	d := newKeyServer(t, account)
 	var inner []*http.Request
 	catch := func(r *http.Request) {
 		_, rest, _ := strings.Cut(readAll(t, r), "DELETE ")
@@ -162,7 +162,7 @@ func TestSDKBatch(t *testing.T) {
 	if len(inner) != 1 {
 		t.Fatalf("%d requests in the batch, want 1", len(inner))
 	}
-	if err := checkKey(inner[0], account, AsSent(inner[0]), time.Now()); err != nil {
+	if err := checkKey(inner[0], account, SentPath(inner[0]), time.Now()); err != nil {
 		t.Errorf("SharedKey(%s) = %v, want success", inner[0].RequestURI, err)
 	}
 }

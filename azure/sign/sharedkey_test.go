@@ -106,8 +106,8 @@ func TestTexts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := signed(t, account, test.how, test.text, test.request)
-			if err := checkKey(r, account, AsSent(r), noon); err != nil {
-				t.Errorf("SharedKey() = %v, want success; it signs %q, want %q", err, textsOf(full, r, resource{}), test.text)
+			if err := checkKey(r, account, SentPath(r), noon); err != nil {
+				t.Errorf("SharedKey() = %v, want success; it signs %q, want %q", err, textsOf(matchFull, r, resource{}), test.text)
 			}
 		})
 	}
@@ -323,8 +323,8 @@ func TestAsSent(t *testing.T) {
 		"/":             readRequest(t, "GET http://x HTTP/1.1\r\nHost: x\r\n\r\n"),
 		"//c//é|":       readRequest(t, "GET http://x//c//é| HTTP/1.1\r\nHost: x\r\n\r\n"),
 	} {
-		if got := AsSent(r); got != want {
-			t.Errorf("AsSent(%s) = %q, want %q", r.RequestURI, got, want)
+		if got := SentPath(r); got != want {
+			t.Errorf("SentPath(%s) = %q, want %q", r.RequestURI, got, want)
 		}
 	}
 }

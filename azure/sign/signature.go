@@ -12,10 +12,10 @@ import (
 )
 
 // signed reports whether signature is the one of text under any of the
-// account's keys, in a time that tells nothing about the right one.
+// account's keys, in a time that does not depend on the right one.
 //
 // Signatures are compared as text: base64 has several spellings of the same
-// bytes, and a door that accepts them all would accept changed signatures.
+// bytes, and accepting them all would accept changed signatures.
 func (a Account) signed(text []byte, signature string) bool {
 	matches := 0
 	for i, key := range a.Keys {
@@ -31,8 +31,8 @@ func (a Account) signed(text []byte, signature string) bool {
 // signature is what a client sends: an HMAC with SHA-256, in base64.
 type signature [(sha256.Size + 2) / 3 * 4]byte
 
-// signer makes signatures with one key, many at a time. It keeps what it has
-// prepared: to prepare the key takes longer than to sign a request.
+// signer makes signatures with one key, many at a time. It pools prepared hashes:
+// preparing the key takes longer than signing a request.
 type signer struct{ prepared sync.Pool }
 
 func newSigner(key []byte) *signer {
@@ -63,7 +63,7 @@ func (s signers) of(i int, key []byte) *signer {
 	return newSigner(key)
 }
 
-// unauthentic is a refusal with its reason.
-func unauthentic(reason string, args ...any) error {
+// authFailed refuses a signature, with the reason.
+func authFailed(reason string, args ...any) error {
 	return azerr.New(azerr.AuthenticationFailed).With(reason, args...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -28,7 +29,7 @@ const acquireExample = `  eval "$(leasehold acquire deploy:prod --ttl 5m)" && { 
   leasehold acquire deploy:prod --wait 1m --metadata commit=8f3a
   leasehold acquire nightly --holder ci:42 --ttl infinite --json`
 
-// acquireFlags are what the user asks for.
+// acquireFlags say what to acquire, and how.
 type acquireFlags struct {
 	request     leasehold.AcquireRequest
 	leaseID     string
@@ -64,15 +65,15 @@ func newAcquire(a *app) *cobra.Command {
 
 func (a *app) acquire(ctx context.Context, s leasehold.Store, f acquireFlags) error {
 	r := f.request
-	r.Holder = holderName(r.Holder)
+	r.Holder = holderName(r.Holder, os.Getppid())
 	var err error
 	if r.Metadata, err = parsePairs(f.metadata); err != nil {
 		return err
 	}
-	if r.ID, err = a.proposed(f.leaseID); err != nil {
+	if r.ID, err = a.proposedID(f.leaseID); err != nil {
 		return err
 	}
-	// With an id of our own a lost answer can be asked for again.
+	// With an id a request whose answer was lost can be repeated.
 	own := r.ID.IsZero()
 	if own {
 		r.ID = leasehold.NewID()
@@ -82,20 +83,20 @@ func (a *app) acquire(ctx context.Context, s leasehold.Store, f acquireFlags) er
 		g, err = acquireNow(ctx, s, r)
 	} else {
 		r.Timeout = f.wait
-		g, err = a.acquireInLine(ctx, s, r)
+		g, err = a.acquireWaiting(ctx, s, r)
 	}
 	if err != nil {
 		if own {
-			giveBack(s, r, err)
+			releaseUnclaimed(s, r, err)
 		}
 		return err
 	}
 	return a.printGrant(g, f.wait != 0)
 }
 
-// acquireNow asks once, and again if the answer was lost.
+// acquireNow repeats the request if its answer is lost.
 func acquireNow(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		g, err := s.Acquire(ctx, r)
@@ -105,9 +106,45 @@ func acquireNow(ctx context.Context, s leasehold.Store, r leasehold.AcquireReque
 	}
 }
 
-// giveBack lets go of what may have been granted to nobody: the answer was lost,
-// or the wait was given up as it ended. Nobody but this process knew the id.
-func giveBack(s leasehold.Store, r leasehold.AcquireRequest, err error) {
+// retryPause is the pause before a server that went away is called again.
+const retryPause = time.Second
+
+// acquireWaiting waits in the store's queue and shows its progress. A server that
+// restarts meanwhile costs the position in the queue, not the wait; one that never
+// answered is an error at once.
+func (a *app) acquireWaiting(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	waiter, err := power[leasehold.Waiter](s, "acquire")
+	if err != nil {
+		return leasehold.Grant{}, err
+	}
+	p := a.startProgress(ctx, s, r)
+	defer p.stop()
+	deadline := time.Now().Add(r.Timeout)
+	for {
+		g, err := waiter.Wait(ctx, r)
+		if err == nil || !p.reached.Load() || !mayComeBack(err) {
+			return g, err
+		}
+		if r.Timeout != leasehold.NoTimeout {
+			if r.Timeout = time.Until(deadline) - retryPause; r.Timeout <= 0 {
+				return g, err
+			}
+		}
+		p.print("the server is away; asking again")
+		if !sleep(ctx, retryPause) {
+			return g, err
+		}
+	}
+}
+
+func mayComeBack(err error) bool {
+	return errors.Is(err, leasehold.ErrUnavailable) || errors.Is(err, leasehold.ErrUnknown)
+}
+
+// releaseUnclaimed releases a lease that may have been granted although the
+// command failed: the answer was lost, or the wait was cancelled as it ended. No
+// other process knows the id.
+func releaseUnclaimed(s leasehold.Store, r leasehold.AcquireRequest, err error) {
 	if !errors.Is(err, leasehold.ErrUnknown) && leasehold.ReasonOf(err) != leasehold.ReasonCancelled {
 		return
 	}
@@ -122,7 +159,7 @@ func (a *app) printGrant(g leasehold.Grant, waited bool) error {
 		return a.printJSON(wire.FromGrant(g, waited))
 	}
 	a.note("%s", grantSentence(g))
-	return a.exportLease(g.Lease)
+	return a.printExports(g.Lease)
 }
 
 func grantSentence(g leasehold.Grant) string {
@@ -139,14 +176,10 @@ func grantSentence(g leasehold.Grant) string {
 	return s + "; it ends in " + span(g.Remaining)
 }
 
-// exportLease is the owner's own output: the one place that prints the id
-// besides JSON.
-func (a *app) exportLease(l leasehold.Lease) error {
-	ends := ""
-	if !l.ExpiresAt.IsZero() {
-		ends = l.ExpiresAt.UTC().Format(time.RFC3339)
-	}
+// printExports writes the lease for a shell. It and printJSON are the only
+// places that print a lease id.
+func (a *app) printExports(l leasehold.Lease) error {
 	_, err := fmt.Fprintf(a.out, "export LEASEHOLD_LEASE_ID=%s\nexport LEASEHOLD_RESOURCE=%s\nexport LEASEHOLD_TOKEN=%d\nexport LEASEHOLD_EXPIRES_AT=%s\n",
-		l.ID.Reveal(), quote(l.Resource), l.Token, ends)
+		l.ID.Reveal(), quote(l.Resource), l.Token, endTime(l.ExpiresAt))
 	return err
 }

@@ -34,7 +34,7 @@ func newBackup(a *app) *cobra.Command {
 	return cmd
 }
 
-// printFile names a file that was written.
+// printFile prints the name of a file that was written.
 func (a *app) printFile(what, path string) error {
 	if a.json {
 		return a.printJSON(map[string]string{what: path})

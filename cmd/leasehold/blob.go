@@ -3,16 +3,21 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/azure/catalog"
 	azure "github.com/leasehold/leasehold/azure/server"
-	"github.com/leasehold/leasehold/open"
+	"github.com/leasehold/leasehold/azure/sign"
+	"github.com/leasehold/leasehold/internal/serve"
+	"github.com/leasehold/leasehold/server/auth"
 	"github.com/spf13/cobra"
 )
 
@@ -42,12 +47,12 @@ func newBlobFsck(a *app) *cobra.Command {
 		Use: "fsck", Args: exactArgs(0), Short: "Check blobs for damage", Long: fsckHelp,
 		Example: "  leasehold blob fsck --data /var/lib/leasehold\n  leasehold blob fsck --repair",
 	}
-	cmd.Flags().StringVar(&data, "data", defaultData, "data directory of the server")
+	cmd.Flags().StringVar(&data, "data", serve.Defaults().Data, "data directory of the server")
 	cmd.Flags().BoolVar(&repair, "repair", false, "set right what can be set right")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := interruptible(cmd.Context())
 		defer stop()
-		return withCatalog(ctx, data, func(c *catalog.Catalog) error {
+		return serve.WithCatalog(ctx, data, func(c *catalog.Catalog) error {
 			report, err := c.Check(ctx, repair)
 			if err != nil {
 				return err
@@ -58,7 +63,7 @@ func newBlobFsck(a *app) *cobra.Command {
 	return cmd
 }
 
-// printFsck tells what a check found, and fails if something is still wrong.
+// printFsck fails if something is still wrong.
 func (a *app) printFsck(r catalog.Report) error {
 	wrong := r.More > 0
 	for _, p := range r.Problems {
@@ -68,7 +73,7 @@ func (a *app) printFsck(r catalog.Report) error {
 		if err := a.printJSON(r); err != nil {
 			return err
 		}
-		return silently(wrong, exitConflict)
+		return exitIf(wrong, exitConflict)
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(a.out, p)
@@ -88,28 +93,7 @@ func (a *app) printFsck(r catalog.Report) error {
 	if err != nil {
 		return err
 	}
-	return silently(wrong, exitConflict)
-}
-
-// withCatalog opens the blobs in the data directory of a server that is not
-// running.
-func withCatalog(ctx context.Context, data string, use func(*catalog.Catalog) error) (err error) {
-	r := new(rooms)
-	defer func() {
-		if closed := r.close(); err == nil {
-			err = closed
-		}
-	}()
-	engine, err := openEngine(ctx, data, "full", &open.Options{MustExist: true})
-	if err != nil {
-		return err
-	}
-	r.later(engine.Close)
-	c, err := openCatalog(ctx, engine, data, nil, &catalog.Options{Idle: true}, r)
-	if err != nil {
-		return err
-	}
-	return use(c)
+	return exitIf(wrong, exitConflict)
 }
 
 const resetHelp = `Delete all containers and blobs, leased or not: of one account of a running
@@ -133,7 +117,7 @@ func newBlobReset(a *app) *cobra.Command {
 		case !yes:
 			return usagef("this deletes every container and blob; say --yes to do it")
 		case data != "":
-			return withCatalog(ctx, data, func(c *catalog.Catalog) error { return c.Reset(ctx, "") })
+			return serve.WithCatalog(ctx, data, func(c *catalog.Catalog) error { return c.Reset(ctx, "") })
 		}
 		_, err := a.blobCall(ctx, http.MethodDelete, []string{account}, "restype=service&comp=reset", nil)
 		return err
@@ -229,11 +213,72 @@ func newBlobExpire(a *app) *cobra.Command {
 	return cmd
 }
 
-// blobPath is the path of a blob, in parts.
+// blobPath returns the path of a blob, in parts.
 func blobPath(account, name string) ([]string, error) {
 	container, blob, ok := strings.Cut(name, "/")
 	if !ok || container == "" || blob == "" {
 		return nil, usagef("%q names no blob; want CONTAINER/BLOB", name)
 	}
 	return []string{account, container, blob}, nil
+}
+
+var defaultAccount = sign.Development().Name
+
+// maxBlobAnswer bounds what is read of an answer.
+const maxBlobAnswer = 16 << 20
+
+// blobCall calls the Azure Blob API of the running server through the paths on its
+// main port, where the user's token counts.
+func (a *app) blobCall(ctx context.Context, method string, path []string, query string, header http.Header) ([]byte, error) {
+	if !a.storeIsServer() {
+		return nil, usagef("blobs are asked of a running server; --store must be its http:// address")
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for i, part := range path {
+		path[i] = url.PathEscape(part)
+	}
+	answer, err := a.callServer(ctx, method, auth.BlobPath+strings.Join(path, "/")+"?"+query, header)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxBlobAnswer))
+	if err != nil {
+		return nil, &leasehold.Error{Reason: leasehold.ReasonUnavailable, Op: "blob", Store: "remote", Cause: err}
+	}
+	if answer.StatusCode/100 != 2 {
+		return nil, blobRefusal(answer, body)
+	}
+	return body, nil
+}
+
+// blobRefusal returns the server's refusal, in its words.
+func blobRefusal(answer *http.Response, body []byte) error {
+	switch answer.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return &leasehold.Error{Reason: leasehold.ReasonUnauthenticated, Op: "blob", Store: "remote"}
+	}
+	var e struct{ Code, Message string }
+	if xml.Unmarshal(body, &e) != nil || e.Code == "" {
+		return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Op: "blob", Store: "remote",
+			Cause: fmt.Errorf("something answered %s that is no Azure Blob door; does the server have one?", answer.Status)}
+	}
+	code := exitConflict
+	if answer.StatusCode == http.StatusNotFound {
+		code = exitNotFound
+	}
+	return &exitError{code, e.Code + ": " + plainMessage(e.Message)}
+}
+
+// plainMessage returns a message of the Azure Blob API in one line, without the
+// id and the time of the request.
+func plainMessage(message string) string {
+	var kept []string
+	for line := range strings.SplitSeq(message, "\n") {
+		if !strings.HasPrefix(line, "RequestId:") && !strings.HasPrefix(line, "Time:") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, " ")
 }

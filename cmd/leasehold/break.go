@@ -23,7 +23,7 @@ func newBreak(a *app) *cobra.Command {
 	}
 	cmd.Flags().Var(durationFlag{value: &period}, "period", "how long the holder may go on (default: not at all)")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
-	cmd.RunE = a.briefly(func(ctx context.Context, s leasehold.Store, args []string) error {
+	cmd.RunE = a.onStoreBriefly(func(ctx context.Context, s leasehold.Store, args []string) error {
 		return a.breakLease(ctx, s, leasehold.BreakRequest{Resource: args[0], Period: &period, Why: reason})
 	})
 	return cmd

@@ -26,7 +26,7 @@ func newConfig(a *app) *cobra.Command {
 func newConfigList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Args: exactArgs(0), Short: "List every setting",
-		RunE: a.briefly(func(ctx context.Context, s leasehold.Store, _ []string) error {
+		RunE: a.onStoreBriefly(func(ctx context.Context, s leasehold.Store, _ []string) error {
 			settings, err := settingsOf(ctx, s)
 			if err != nil {
 				return err
@@ -39,7 +39,7 @@ func newConfigList(a *app) *cobra.Command {
 func newConfigGet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "get KEY", Args: exactArgs(1), Short: "Print the value of a setting", ValidArgs: settingKeys(),
-		RunE: a.briefly(func(ctx context.Context, s leasehold.Store, args []string) error {
+		RunE: a.onStoreBriefly(func(ctx context.Context, s leasehold.Store, args []string) error {
 			settings, err := settingsOf(ctx, s)
 			if err != nil {
 				return err
@@ -57,7 +57,7 @@ func newConfigGet(a *app) *cobra.Command {
 func newConfigSet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "set KEY VALUE", Args: exactArgs(2), Short: "Change a setting", ValidArgs: settingKeys(),
-		RunE: a.briefly(func(ctx context.Context, s leasehold.Store, args []string) error {
+		RunE: a.onStoreBriefly(func(ctx context.Context, s leasehold.Store, args []string) error {
 			c, err := power[leasehold.Configurer](s, "configure")
 			if err != nil {
 				return err
@@ -82,8 +82,8 @@ func settingsOf(ctx context.Context, s leasehold.Store) ([]leasehold.Setting, er
 	return c.Settings(ctx)
 }
 
-// settingValue reads a number or a word as JSON does; anything else stays text,
-// which the store refuses in its own words.
+// settingValue decodes a JSON value; other text stays text, which the store
+// refuses in its own words.
 func settingValue(text string) any {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {
@@ -100,7 +100,7 @@ func noSetting(key string, settings []leasehold.Setting) error {
 	return usagef("there is no setting %q; there are %s", key, strings.Join(known, ", "))
 }
 
-// settingKeys are for completion, which must not need a server.
+// settingKeys returns the keys for completion, which must not need a server.
 func settingKeys() []string {
 	var keys []string
 	for _, s := range leasehold.DefaultSettings() {

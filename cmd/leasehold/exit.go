@@ -1,19 +1,25 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/serve"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/store/sqlite"
+	"github.com/leasehold/leasehold/wire"
 )
 
 // The exit codes. Scripts depend on them: they do not change. Those from 64 on
-// are where sysexits.h has them, as far as it has them, and those from 126 on
-// where shells have them.
+// follow sysexits.h where it has one, those from 126 on the shells.
 const (
 	exitOK          = 0
 	exitConflict    = 1
@@ -61,8 +67,9 @@ func exitHelp() string {
 	return b.String()
 }
 
-// exitCodes maps errors to exit codes. The first that matches counts: a file
-// that exists already comes as an unavailable store, and one that does not as an invalid argument.
+// exitCodes maps errors to exit codes. The first that matches counts: a file that
+// exists already is also an unavailable store, and one that does not an invalid
+// argument.
 var exitCodes = []struct {
 	err  error
 	code int
@@ -72,6 +79,8 @@ var exitCodes = []struct {
 	{auth.ErrNoToken, exitNotFound},
 	{auth.ErrTokenExists, exitConflict},
 	{auth.ErrInsecure, exitUsage},
+	{serve.ErrOptions, exitUsage},
+	{serve.ErrListen, exitUnavailable},
 
 	{leasehold.ErrHeld, exitConflict},
 	{leasehold.ErrLost, exitLost},
@@ -87,8 +96,8 @@ var exitCodes = []struct {
 	{fs.ErrPermission, exitForbidden},
 }
 
-// exitError gives an error a code of its own. Without a message nothing is
-// printed: the answer has said it all.
+// exitError is an error with an exit code of its own. Without a message nothing
+// is printed: the answer says it all.
 type exitError struct {
 	code    int
 	message string
@@ -101,12 +110,12 @@ func usagef(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Sprintf(format, args...)}
 }
 
-// asUsage blames what the command line names: a file, an address.
-func asUsage(err error) error {
-	if err == nil {
-		return nil
+// exitIf fails with a code and without a message.
+func exitIf(fail bool, code int) error {
+	if fail {
+		return &exitError{code: code}
 	}
-	return usagef("%v", err)
+	return nil
 }
 
 // codeOf returns the exit code of a command that ended with err.
@@ -134,7 +143,117 @@ func codeOf(err error) int {
 	return exitInternal
 }
 
-// isGone reports whether the lease that was meant is no more.
+// isGone reports whether the lease has ended.
 func isGone(e *leasehold.Error) bool {
 	return errors.Is(e, leasehold.ErrLost) || errors.Is(e, leasehold.ErrNotFound)
+}
+
+// report prints why the command failed and what to do next.
+func (a *app) report(err error) {
+	if err == nil || err.Error() == "" {
+		return
+	}
+	if a.json {
+		_ = json.NewEncoder(a.err).Encode(problemOf(err))
+		return
+	}
+	fmt.Fprintf(a.err, "leasehold: %s\n", strings.TrimSpace(err.Error()))
+	if hint := a.hint(err); hint != "" {
+		fmt.Fprintf(a.err, "  → %s\n", hint)
+	}
+}
+
+// problemOf returns the error as the API would send it. Errors of the program
+// itself have codes of their own.
+func problemOf(err error) wire.Problem {
+	if e := (*leasehold.Error)(nil); errors.As(err, &e) {
+		p := wire.FromError(e)
+		p.Detail = err.Error()
+		return p
+	}
+	code := "failed"
+	if codeOf(err) == exitUsage {
+		code = "usage"
+	}
+	return wire.Problem{Type: "about:blank", Title: "Command failed", Code: code, Detail: err.Error()}
+}
+
+// adviser is an error that knows the next step itself.
+type adviser interface {
+	error
+	advice() string
+}
+
+// hint returns the next step in the words of the command line; the error itself
+// speaks of leases only.
+func (a *app) hint(err error) string {
+	if own := adviser(nil); errors.As(err, &own) {
+		return own.advice()
+	}
+	e := (*leasehold.Error)(nil)
+	if !errors.As(err, &e) {
+		return ""
+	}
+	noServer := e.Reason == leasehold.ReasonUnavailable && e.Store == "remote"
+	switch reason := e.Reason; {
+	case errors.Is(err, sqlite.ErrExists) && e.Op == "restore":
+		return "--replace puts the backup in its place"
+	case errors.Is(err, sqlite.ErrMissing):
+		return "--store names the store; leasehold acquire and leasehold run make it"
+	case errors.Is(err, sqlite.ErrInUse):
+		return "give --store the address of the server that has the file"
+	case reason == leasehold.ReasonHeld && e.Op == "acquire":
+		return fmt.Sprintf("leasehold acquire --wait 60 … waits in line; leasehold status %s shows the queue", quote(e.Resource))
+	case reason == leasehold.ReasonUnauthenticated:
+		return "give --token-file or set LEASEHOLD_AUTH_TOKEN; leasehold token new makes a token"
+	case noServer && a.url() == defaultStore:
+		return "is a server running? leasehold serve starts one; --store names another"
+	case noServer:
+		return "is a server running there? --store names another"
+	}
+	return ""
+}
+
+// interruption is the signal that ended a command.
+type interruption struct{ signal os.Signal }
+
+func (i *interruption) Error() string { return "ended by " + i.signal.String() }
+
+// code returns what shells have for a program that a signal ended.
+func (i *interruption) code() int {
+	if n, ok := i.signal.(syscall.Signal); ok {
+		return exitSignal + int(n)
+	}
+	return exitInternal
+}
+
+// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP ends,
+// with an *interruption as its cause. The second ends the process at once. A
+// SIGHUP that was ignored when the program started, as under nohup, stays ignored.
+func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals) // first: from now on a signal ends the process
+			cancel(&interruption{s})
+		case <-ctx.Done():
+			signal.Stop(signals)
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// interruptionOr returns the signal that ended ctx and so caused err, else err.
+func interruptionOr(ctx context.Context, err error) error {
+	var i *interruption
+	if err != nil && errors.As(context.Cause(ctx), &i) {
+		return i
+	}
+	return err
 }

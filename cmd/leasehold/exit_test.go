@@ -13,7 +13,7 @@ import (
 	"github.com/leasehold/leasehold/store/sqlite"
 )
 
-// Scripts out there depend on these: a change here is a breaking one.
+// Scripts depend on these: a change here is a breaking one.
 func TestExitCodes(t *testing.T) {
 	lease := func(op string, r leasehold.Reason) error { return &leasehold.Error{Op: op, Reason: r} }
 	tests := []struct {
@@ -61,16 +61,16 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestEveryExitCodeIsExplained(t *testing.T) {
+func TestEveryExitCodeIsDocumented(t *testing.T) {
 	help := exitHelp()
-	for _, code := range []int{exitCannotRun, exitNoCommand} { // which shells have, and run has as they do
+	for _, code := range []int{exitCannotRun, exitNoCommand} { // as shells have them
 		if !strings.Contains(help, fmt.Sprintf("\n  %d  ", code)) {
-			t.Errorf("exitHelp() does not explain %d", code)
+			t.Errorf("exitHelp() does not have %d", code)
 		}
 	}
 	for _, e := range exitCodes {
 		if !strings.Contains(help, fmt.Sprintf("\n  %-3d  ", e.code)) {
-			t.Errorf("exitHelp() does not explain %d, the code of %q", e.code, e.err)
+			t.Errorf("exitHelp() does not have %d, the code of %q", e.code, e.err)
 		}
 	}
 }

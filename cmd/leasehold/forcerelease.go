@@ -19,7 +19,7 @@ func newForceRelease(a *app) *cobra.Command {
 		Example: "  leasehold list --holder ci:42\n  leasehold force-release ci:42 --reason 'machine lost'",
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
-	cmd.RunE = a.briefly(func(ctx context.Context, s leasehold.Store, args []string) error {
+	cmd.RunE = a.onStoreBriefly(func(ctx context.Context, s leasehold.Store, args []string) error {
 		releaser, err := power[leasehold.HolderReleaser](s, "force_release")
 		if err != nil {
 			return err

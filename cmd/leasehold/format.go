@@ -13,7 +13,7 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// printJSON writes one JSON document, for people to read and programs to parse.
+// printJSON writes one indented JSON document.
 func (a *app) printJSON(v any) error {
 	e := json.NewEncoder(a.out)
 	e.SetEscapeHTML(false)
@@ -21,7 +21,7 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
-// note says something to people that is no part of the answer.
+// note writes to standard error what is no part of the answer.
 func (a *app) note(format string, args ...any) {
 	if !a.json {
 		fmt.Fprintf(a.err, format+"\n", args...)
@@ -37,8 +37,7 @@ func table(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-// span writes a duration with the precision that people want: 350 ms, 41 s,
-// 5 min 3 s, 2 h 10 min, 3 d.
+// span formats a duration for people: 350 ms, 41 s, 5 min 3 s, 2 h 10 min, 3 d.
 func span(d time.Duration) string {
 	switch d = d.Round(time.Millisecond); {
 	case d == 0:
@@ -65,7 +64,7 @@ func twoUnits(n int, unit string, m int, smaller string) string {
 	return fmt.Sprintf("%d %s %d %s", n, unit, m, smaller)
 }
 
-// ago writes a moment as its distance from now.
+// ago formats a time as its distance from now.
 func ago(t, now time.Time) string {
 	switch d := now.Sub(t); {
 	case t.IsZero():
@@ -77,7 +76,7 @@ func ago(t, now time.Time) string {
 	}
 }
 
-// remaining says when a lease ends.
+// remaining formats the time until a lease ends.
 func remaining(l leasehold.Lease) string {
 	switch {
 	case !l.State.Locked():
@@ -89,7 +88,15 @@ func remaining(l leasehold.Lease) string {
 	}
 }
 
-// renewals says how many there were and may be.
+// endTime formats the end of a lease for programs; empty if it has none.
+func endTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// renewals formats how many renewals there were, and may be.
 func renewals(l leasehold.Lease) string {
 	if l.MaxRenewals == leasehold.Unlimited {
 		return fmt.Sprint(l.Renewals)
@@ -97,7 +104,7 @@ func renewals(l leasehold.Lease) string {
 	return fmt.Sprintf("%d of %d", l.Renewals, l.MaxRenewals)
 }
 
-// pairs writes metadata in one line, in a stable order.
+// pairs formats metadata in one line, in a stable order.
 func pairs(m map[string]string) string {
 	var b []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -106,8 +113,8 @@ func pairs(m map[string]string) string {
 	return strings.Join(b, " ")
 }
 
-// visible keeps what could steer a terminal out of tables: metadata and reasons
-// may hold anything.
+// visible replaces control characters: metadata and reasons may hold anything, and
+// must not control a terminal.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
@@ -117,7 +124,7 @@ func visible(s string) string {
 	}, s)
 }
 
-// ordinal writes 1st, 2nd, 3rd, 4th.
+// ordinal formats 1st, 2nd, 3rd, 4th.
 func ordinal(n int) string {
 	suffix := "th"
 	if n%100 < 11 || n%100 > 13 {

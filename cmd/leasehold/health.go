@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/store/sqlite"
 	"github.com/spf13/cobra"
@@ -31,10 +29,10 @@ func newHealth(a *app) *cobra.Command {
 		Example: "  leasehold health\n  leasehold health --store https://leases.example?ca=ca.pem --json",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if strings.HasPrefix(open.Scheme(a.url()), "http") {
+		if a.storeIsServer() {
 			return a.serverHealth(cmd.Context())
 		}
-		err := a.briefly(a.storeHealth)(cmd, args)
+		err := a.onStoreBriefly(a.storeHealth)(cmd, args)
 		if errors.Is(err, sqlite.ErrMissing) {
 			return &exitError{exitUnavailable, err.Error()} // no store is no healthy one
 		}
@@ -43,7 +41,7 @@ func newHealth(a *app) *cobra.Command {
 	return cmd
 }
 
-// serverHealth asks the server, since only it can lease the names of checks.
+// serverHealth calls the server: only it may lease the names of health checks.
 func (a *app) serverHealth(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
@@ -66,14 +64,14 @@ func (a *app) serverHealth(ctx context.Context) error {
 func (a *app) storeHealth(ctx context.Context, s leasehold.Store, _ []string) error {
 	begin := time.Now()
 	r := leasehold.AcquireRequest{
-		Resource: fmt.Sprintf("%s:cli:%d", leasehold.HealthPrefix, os.Getpid()), Holder: holderName(""), TTL: healthTTL,
+		Resource: fmt.Sprintf("%s:cli:%d", leasehold.HealthPrefix, os.Getpid()), Holder: holderName("", os.Getppid()), TTL: healthTTL,
 	}
 	g, err := s.Acquire(ctx, r)
 	if err == nil {
 		_, err = s.Release(ctx, leasehold.ReleaseRequest{ID: g.ID, Resource: r.Resource})
 	}
 	h := api.Health{Status: "healthy", Duration: time.Since(begin).Milliseconds()}
-	if err != nil && !errors.Is(err, leasehold.ErrHeld) { // held by another check: leases can be had
+	if err != nil && !errors.Is(err, leasehold.ErrHeld) { // held by another check: the store works
 		h.Status, h.Detail = "unhealthy", err.Error()
 	}
 	return a.printHealth(h)
@@ -93,5 +91,5 @@ func (a *app) printHealth(h api.Health) error {
 	if err != nil {
 		return err
 	}
-	return silently(h.Status == "unhealthy", exitUnavailable)
+	return exitIf(h.Status == "unhealthy", exitUnavailable)
 }

@@ -50,8 +50,8 @@ func addPageFlags(cmd *cobra.Command, limit *int, cursor *string, all *bool) {
 	flags.BoolVar(all, "all", false, "every page")
 }
 
-// checkLimit refuses pages of nothing, which the store would take for pages of
-// its own size. All pages are read as large ones unless somebody wants others.
+// checkLimit refuses a limit of 0, which a store takes for its default. With --all
+// the default is the largest page.
 func checkLimit(cmd *cobra.Command, limit *int, all bool) error {
 	given := cmd.Flags().Changed("limit")
 	switch {

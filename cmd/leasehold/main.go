@@ -1,5 +1,21 @@
-// Command leasehold serves leases and asks for them: a durable lease service,
-// and a client of it that feels like flock.
+// Command leasehold serves leases and is a client of leases: a durable lease
+// service, and a command line that feels like flock.
+//
+// Each command has a file of its own, with its flags, its help and its output;
+// subcommands are with their parent (token.go, config.go, blob.go). The commands
+// share:
+//
+//   - root.go: the list of commands, the flags that all have, and app, which holds
+//     those flags and the streams.
+//   - store.go: opening the store, or calling the server, that --store names.
+//   - flags.go: values of flags: durations, times, metadata, lease ids, holders.
+//   - format.go, progress.go: output for people and for programs.
+//   - exit.go: exit codes, error messages with hints, signals.
+//
+// leasehold serve only reads flags here: package serve assembles the server. The
+// part of leasehold run that ends a command in time is package guard.
+//
+// testdata/script has a script for each use; test/cmd tries the built program.
 package main
 
 import (

@@ -13,52 +13,66 @@ import (
 )
 
 const (
-	firstLook = 250 * time.Millisecond // what is granted at once needs no progress
-	eachLook  = time.Second
+	firstPoll = 250 * time.Millisecond // a grant before that needs no progress
+	pollEvery = time.Second
 )
 
-// progress tells on standard error how a wait goes. A terminal sees one line
-// that is kept up to date; a log sees a line for each change.
+// progress shows on standard error how a wait goes: on a terminal one line that
+// is kept up to date, in a log a line for each change.
 type progress struct {
 	a       *app
 	live    bool        // a terminal
 	reached atomic.Bool // the store has answered
 
 	mu   sync.Mutex
-	last string // what is on the screen, or in the log
+	last string // what was written last
 
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// startProgress follows a wait until stop is called.
+// startProgress polls the queue that r waits in until stop.
 func (a *app) startProgress(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) *progress {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &progress{a: a, live: isTerminal(a.err), cancel: cancel, done: make(chan struct{})}
-	go p.follow(ctx, s, r)
+	go p.poll(ctx, s, r)
 	return p
 }
 
-func (p *progress) follow(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) {
+// newProgress shows what its caller polls.
+func (a *app) newProgress() *progress {
+	p := &progress{a: a, live: isTerminal(a.err), cancel: func() {}, done: make(chan struct{})}
+	close(p.done)
+	return p
+}
+
+func (p *progress) poll(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) {
 	defer close(p.done)
-	for pause := firstLook; ; pause = eachLook {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return
-		}
+	for pause := firstPoll; sleep(ctx, pause); pause = pollEvery {
 		status, err := s.Status(ctx, r.Resource)
 		if err != nil {
-			continue // the wait itself will say what is wrong
+			continue // the wait itself reports what is wrong
 		}
 		p.reached.Store(true)
-		p.show(placeIn(status, r), status)
+		p.show(positionOf(status, r), status)
 	}
 }
 
-// placeIn finds the waiter's position; 0 if it is not in the queue. Others may
-// wait under the same name: then the first of them counts.
-func placeIn(s leasehold.Status, r leasehold.AcquireRequest) int {
+// sleep returns early when ctx ends, and then false.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// positionOf returns the waiter's position; 0 if it is not in the queue. Of
+// several waiters with the same name the first counts.
+func positionOf(s leasehold.Status, r leasehold.AcquireRequest) int {
 	for _, w := range s.Waiters {
 		if w.Holder == r.Holder && w.Priority == r.Priority {
 			return w.Position
@@ -67,25 +81,25 @@ func placeIn(s leasehold.Status, r leasehold.AcquireRequest) int {
 	return 0
 }
 
-func (p *progress) show(place int, s leasehold.Status) {
-	text := inTheWay(s)
+func (p *progress) show(position int, s leasehold.Status) {
+	text := describeHolder(s)
 	if text == "" {
 		return
 	}
-	if place > 0 {
-		text = ordinal(place) + " in line, " + text
+	if position > 0 {
+		text = ordinal(position) + " in line, " + text
 	}
 	key := text
-	if !p.live { // time passing is no news in a log
-		key = fmt.Sprint(place, s.Lease.Token, s.Lease.State)
+	if !p.live { // in a log, passing time is no change
+		key = fmt.Sprint(position, s.Lease.Token, s.Lease.State)
 	}
-	p.tell(key, text)
+	p.write(key, text)
 }
 
-// say is for what is not a place in the queue.
-func (p *progress) say(text string) { p.tell(text, text) }
+func (p *progress) print(text string) { p.write(text, text) }
 
-func (p *progress) tell(key, text string) {
+// write writes the text unless the last one had the same key.
+func (p *progress) write(key, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -107,8 +121,8 @@ func (p *progress) stop() {
 	}
 }
 
-// inTheWay says who holds the resource and until when; nothing if nobody does.
-func inTheWay(s leasehold.Status) string {
+// describeHolder returns who holds the resource and until when; "" if nobody does.
+func describeHolder(s leasehold.Status) string {
 	if !s.Locked() {
 		return ""
 	}

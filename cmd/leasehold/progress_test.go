@@ -26,9 +26,9 @@ func TestProgressLine(t *testing.T) {
 		heldStatus(41*time.Second, "other", "me"),
 		heldStatus(40*time.Second, "other", "me"), // only time has passed
 		heldStatus(39*time.Second, "me"),
-		{Resource: "r"}, // free: the grant is on its way
+		{Resource: "r"}, // free: the grant comes next
 	} {
-		p.show(placeIn(s, me), s)
+		p.show(positionOf(s, me), s)
 	}
 	want := "2nd in line, held by codex:7f3, frees itself in 41 s\n1st in line, held by codex:7f3, frees itself in 39 s\n"
 	if out.String() != want {
@@ -59,7 +59,7 @@ func TestProgressIsSilentInJSON(t *testing.T) {
 	}
 }
 
-func TestInTheWay(t *testing.T) {
+func TestDescribeHolder(t *testing.T) {
 	breaking := heldStatus(3 * time.Second)
 	breaking.Lease.State = leasehold.StateBreaking
 	ended := heldStatus(0)
@@ -73,8 +73,8 @@ func TestInTheWay(t *testing.T) {
 		{ended, ""},
 		{leasehold.Status{}, ""},
 	} {
-		if got := inTheWay(tt.status); got != tt.want {
-			t.Errorf("inTheWay(%+v) = %q, want %q", tt.status.Lease, got, tt.want)
+		if got := describeHolder(tt.status); got != tt.want {
+			t.Errorf("describeHolder(%+v) = %q, want %q", tt.status.Lease, got, tt.want)
 		}
 	}
 }

@@ -19,8 +19,8 @@ func newRelease(a *app) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
-	cmd.RunE = a.briefly(func(ctx context.Context, s leasehold.Store, _ []string) error {
-		id, err := a.lease(f)
+	cmd.RunE = a.onStoreBriefly(func(ctx context.Context, s leasehold.Store, _ []string) error {
+		id, err := a.leaseID(f)
 		if err != nil {
 			return err
 		}

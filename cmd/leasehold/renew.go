@@ -22,8 +22,8 @@ func newRenew(a *app) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().Var(newTTLFlag(&ttl), "ttl", "a new ttl, or infinite (default: as before)")
-	cmd.RunE = a.briefly(func(ctx context.Context, s leasehold.Store, _ []string) error {
-		id, err := a.lease(f)
+	cmd.RunE = a.onStoreBriefly(func(ctx context.Context, s leasehold.Store, _ []string) error {
+		id, err := a.leaseID(f)
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func newRenew(a *app) *cobra.Command {
 	return cmd
 }
 
-// printLease tells what became of a lease.
+// printLease prints a lease and what was done to it.
 func (a *app) printLease(l leasehold.Lease, what string) error {
 	if a.json {
 		return a.printJSON(wire.FromLease(l))

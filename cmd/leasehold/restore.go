@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/leasehold/leasehold/internal/serve"
 	"github.com/leasehold/leasehold/store/sqlite"
 	"github.com/spf13/cobra"
 )
@@ -23,7 +24,7 @@ func newRestore(a *app) *cobra.Command {
 		Short: "Put a backup in place", Long: restoreHelp,
 		Example: "  leasehold restore leases-2026-01-31.db\n  leasehold restore copy.db --data /var/lib/leasehold --replace",
 	}
-	cmd.Flags().StringVar(&data, "data", defaultData, "data directory of the server, or a database file")
+	cmd.Flags().StringVar(&data, "data", serve.Defaults().Data, "data directory of the server, or a database file")
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace the database that is there")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := interruptible(cmd.Context())
@@ -43,8 +44,8 @@ func newRestore(a *app) *cobra.Command {
 	return cmd
 }
 
-// restoreTarget is the database in a data directory, or the file itself. What is
-// not there yet is a file if its name looks like one.
+// restoreTarget returns the database in a data directory, or the file itself. What
+// does not exist is a file if its name ends in .db.
 func restoreTarget(data string) (string, error) {
 	info, err := os.Stat(data)
 	switch {
@@ -56,5 +57,5 @@ func restoreTarget(data string) (string, error) {
 			return "", err
 		}
 	}
-	return filepath.Join(data, dataFile), nil
+	return serve.DatabaseFile(data), nil
 }

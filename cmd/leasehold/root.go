@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// commands are the program's, in the order of its help.
+// commands are in the order of the help.
 var commands = []func(*app) *cobra.Command{
 	newServe,
 	newRun,
@@ -17,6 +17,17 @@ var commands = []func(*app) *cobra.Command{
 	newStatus, newList, newWait, newWatch, newHistory,
 	newBreak, newForceRelease, newConfig, newToken, newBackup, newRestore, newBlob,
 	newHealth, newBench, newVersion,
+}
+
+// app is what all commands share.
+type app struct {
+	in  io.Reader
+	out io.Writer // answers, and nothing else
+	err io.Writer // progress, notes and errors
+
+	storeURL  string
+	tokenFile string
+	json      bool
 }
 
 // The groups of the help.
@@ -61,11 +72,11 @@ func (a *app) root() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE:    a.noCommand,
 
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return refuseEmpty(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return refuseEmpty(cmd, guards...) },
 
 		SuggestionsMinimumDistance: 2,
 
-		SilenceErrors: true, // one place writes errors: fault.go
+		SilenceErrors: true, // report writes errors
 		SilenceUsage:  true,
 	}
 	root.SetIn(a.in)
@@ -89,29 +100,10 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// guards are the flags that keep somebody out, or name who is let in.
+// guards are the flags that keep callers out, or name who is let in.
 var guards = []string{"token-file", "tls-cert", "tls-key", "client-ca", "blob-accounts", "blob-listen", "host"}
 
-// refuseEmpty refuses such a flag that is given without a value: it comes from a
-// variable that is not set, and must not mean that there is no guard.
-func refuseEmpty(cmd *cobra.Command) error {
-	for _, name := range guards {
-		f := cmd.Flags().Lookup(name)
-		if f == nil || !f.Changed {
-			continue
-		}
-		empty := f.Value.String() == ""
-		if list, ok := f.Value.(interface{ GetSlice() []string }); ok {
-			empty = slices.Contains(list.GetSlice(), "")
-		}
-		if empty {
-			return usagef("--%s is empty; give it a value, or leave it out", name)
-		}
-	}
-	return nil
-}
-
-// noCommand is what the bare program does.
+// noCommand runs for a command line without a known command.
 func (a *app) noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -135,12 +127,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return code
 }
 
-// forEval marks commands whose output is meant for eval "$(…)". A shell drops
-// the exit code in there, and to evaluate nothing is a success: the work would
-// go on without its lease. So a failure is printed for the shell to repeat.
+// forEval marks commands whose output is meant for eval "$(…)". A shell drops the
+// exit code in there, and evaluating nothing succeeds: a script would go on
+// without its lease. So a failure prints (exit N) for the shell to evaluate.
 const forEval = "for eval"
 
-// exactArgs is cobra's, with an error that says which arguments are wanted.
+// exactArgs is cobra's ExactArgs with an error that names the arguments.
 func exactArgs(n int) cobra.PositionalArgs { return argsBetween(n, n) }
 
 func argsBetween(least, most int) cobra.PositionalArgs {

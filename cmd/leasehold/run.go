@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"os/user"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -52,7 +49,7 @@ const runExample = `  leasehold run nightly -- ./backup.sh
   leasehold run -n deploy:prod -- make deploy || echo 'somebody else deploys'
   leasehold run -w 30 --ttl 5m db:migrate -- sh -c './migrate --fence "$LEASEHOLD_TOKEN"'`
 
-// runFlags are what the user asks for.
+// runFlags say under which lease to run, and how to stop.
 type runFlags struct {
 	ttl          time.Duration
 	nonblock     bool
@@ -121,26 +118,4 @@ func (f *runFlags) parse(cmd *cobra.Command, args []string) (resource string, co
 		f.nonblock = true // as with flock
 	}
 	return args[0], args[1:], leasehold.CheckResource(args[0])
-}
-
-// runHolder names this run. Unlike a shell's commands, two runs of one shell
-// compete with each other, so each needs a name of its own.
-func runHolder(flag string) string {
-	for _, name := range []string{flag, os.Getenv("LEASEHOLD_HOLDER")} {
-		if name != "" {
-			return name
-		}
-	}
-	who, host := "somebody", "unknown"
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		who = u.Username
-	}
-	if h, err := os.Hostname(); err == nil {
-		host = h
-	}
-	name := fmt.Sprintf("%s@%s:%d", who, host, os.Getpid())
-	if leasehold.CheckHolder(name) != nil {
-		return fmt.Sprintf("process:%d", os.Getpid())
-	}
-	return name
 }

@@ -15,33 +15,34 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leasehold/leasehold/test/process"
 	"github.com/leasehold/leasehold/wire"
 )
 
-// shortTTL is a lease that ends soon but leaves the guardian the time that a
-// busy machine needs: SIGKILL comes a fifth of a second before the end.
+// shortTTL ends soon, but leaves the guardian the time that a busy machine needs:
+// SIGKILL comes a fifth of a second before the end.
 const shortTTL = "4s"
 
-// family is a command with a child in its group: both ignore SIGTERM, and tell
+// family is a command with a child in its group: both ignore SIGTERM, and write
 // their ids and that of the guardian.
 const family = `trap "" TERM; echo guardian=$PPID; sh -c 'echo grandchild=$$; while :; do sleep 0.1; done' & echo pid=$$; while :; do sleep 0.1; done`
 
-// polite is a command that says that it was asked to end.
+// polite is a command that ends on SIGTERM, and says so.
 const polite = `trap 'echo asked; exit 9' TERM; echo guardian=$PPID; echo pid=$$; while :; do sleep 0.02; done`
 
-// diary is a command that cannot be asked to end, and writes a line into a file
-// that all share as long as it lives.
+// diary is a command that ignores SIGTERM and appends its name to a file until it
+// is killed.
 func diary(file, name string) []string {
 	script := fmt.Sprintf(`trap "" TERM; echo guardian=$PPID; echo pid=$$; while :; do echo %s >>'%s'; sleep 0.02; done`, name, file)
 	return []string{"sh", "-c", script}
 }
 
-// wantTurns fails if anybody wrote before another and after it as well: then
-// the two ran beside each other. The appends to one file have one order.
+// wantTurns fails if a command wrote both before and after another: then the two ran
+// at the same time. The appends to one file have one order.
 func wantTurns(t *testing.T, file string, names ...string) {
 	t.Helper()
 	var turns []string
-	for lines := bufio.NewScanner(strings.NewReader(whole(t, file))); lines.Scan(); {
+	for lines := bufio.NewScanner(strings.NewReader(process.Read(t, file))); lines.Scan(); {
 		if len(turns) == 0 || turns[len(turns)-1] != lines.Text() {
 			turns = append(turns, lines.Text())
 		}
@@ -55,14 +56,14 @@ func TestRunBrokenLease(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.start("--ttl", shortTTL, "a", "--", "sh", "-c", polite)
-	r.says("pid=")
+	r.AwaitOutput("pid=")
 	s.breakLease("a", 0)
-	r.wantCode(79)
-	if !strings.Contains(r.stdout(), "asked") {
+	r.CheckCode(79)
+	if !strings.Contains(r.Stdout(), "asked") {
 		t.Error("the command was not asked to end")
 	}
-	if !strings.Contains(r.stderr(), "was lost under the command, which ended with 9") {
-		t.Errorf("standard error is %q, want that the lease was lost", r.stderr())
+	if !strings.Contains(r.Stderr(), "was lost under the command, which ended with 9") {
+		t.Errorf("standard error is %q, want that the lease was lost", r.Stderr())
 	}
 }
 
@@ -73,14 +74,14 @@ func TestRunBreakingLease(t *testing.T) {
 	s := newRunServer(t)
 	file := filepath.Join(t.TempDir(), "diary")
 	first := s.start(append([]string{"--ttl", "9s", "--verbose", "a", "--"}, diary(file, "first")...)...)
-	first.says("pid=")
+	first.AwaitOutput("pid=")
 	second := s.start("a", "--", "sh", "-c", "echo second >>'"+file+"'")
 	s.breakLease("a", 8900*time.Millisecond) // noticed at the next renewal, after 6 s
-	first.wantCode(79)
-	second.wantCode(0)
+	first.CheckCode(79)
+	second.CheckCode(0)
 	wantTurns(t, file, "first", "second")
-	if !strings.Contains(first.stderr(), "is being broken") {
-		t.Errorf("standard error is %q, want that the lease is being broken", first.stderr())
+	if !strings.Contains(first.Stderr(), "is being broken") {
+		t.Errorf("standard error is %q, want that the lease is being broken", first.Stderr())
 	}
 }
 
@@ -91,15 +92,15 @@ func TestRunServerGone(t *testing.T) {
 	s := newRunServer(t)
 	file := filepath.Join(t.TempDir(), "diary")
 	r := s.start(append([]string{"--ttl", shortTTL, "a", "--"}, diary(file, "first")...)...)
-	command := r.number("pid")
-	s.shut()
-	eventually(t, "the end of the lease", func() bool { return s.holder("a") == "" })
-	before := whole(t, file)
-	gone(t, -command)
-	if whole(t, file) != before {
+	command := r.AwaitNumber("pid")
+	s.close()
+	process.Eventually(t, "the end of the lease", func() bool { return s.holder("a") == "" })
+	before := process.Read(t, file)
+	process.Gone(t, -command)
+	if process.Read(t, file) != before {
 		t.Error("the command wrote after its lease had ended")
 	}
-	r.wantCode(79)
+	r.CheckCode(79)
 	wantTurns(t, file, "first")
 }
 
@@ -108,54 +109,78 @@ func TestRunServerGone(t *testing.T) {
 func TestRunServerRestart(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	serve := func(listen string) (*running, string) {
-		path, err := exec.LookPath("leasehold")
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := startProcess(t, exec.Command(path, "serve", "--listen", listen, "--blob-listen", "off", "--data", data), func(*exec.Cmd) {})
-		server.says("\n")
-		line, _, _ := strings.Cut(server.stdout(), "\n")
-		return server, strings.TrimPrefix(jsonDoor(line), "http://")
-	}
-	server, address := serve("127.0.0.1:0")
-	s := &runServer{t: t, address: address}
+	server, s := startServer(t, "127.0.0.1:0", data)
 	end := filepath.Join(t.TempDir(), "end")
 	r := s.start("--ttl", "9s", "--verbose", "a", "--", "sh", "-c",
 		"echo token=$LEASEHOLD_TOKEN; while [ ! -e '"+end+"' ]; do sleep 0.05; done; echo through")
-	token := r.number("token")
-	server.signal(syscall.SIGKILL)
-	<-server.done
+	token := r.AwaitNumber("token")
+	server.Signal(syscall.SIGKILL)
+	<-server.Done
 	time.Sleep(500 * time.Millisecond) // the server is away for a while
-	serve(address)
-	eventually(t, "a renewal after the restart", func() bool { return renewalsAt(t, address, "a") > 0 })
+	startServer(t, s.address, data)
+	process.Eventually(t, "a renewal after the restart", func() bool { return statusAt(t, s.address, "a").Lease.Renewals > 0 })
 	if err := os.WriteFile(end, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.wantCode(0)
-	if !strings.Contains(r.stdout(), "through") {
-		t.Errorf("the command said %q, want that it got through", r.stdout())
+	r.CheckCode(0)
+	if !strings.Contains(r.Stdout(), "through") {
+		t.Errorf("the command said %q, want that it got through", r.Stdout())
 	}
 	next := s.start("a", "--", "sh", "-c", "echo token=$LEASEHOLD_TOKEN")
-	next.wantCode(0)
-	if got := next.number("token"); got != token+1 {
+	next.CheckCode(0)
+	if got := next.AwaitNumber("token"); got != token+1 {
 		t.Errorf("the next token is %d, want %d: one lease before", got, token+1)
 	}
 }
 
-// renewalsAt asks a server in another process how often a lease was renewed.
-func renewalsAt(t *testing.T, address, resource string) int {
+// startServer serves a data directory in another process.
+func startServer(t *testing.T, listen, data string) (*process.Process, *runServer) {
+	t.Helper()
+	path, err := exec.LookPath("leasehold")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := process.Start(t, exec.Command(path, "serve", "--listen", listen, "--blob-listen", "off", "--data", data))
+	server.AwaitOutput("\n")
+	line, _, _ := strings.Cut(server.Stdout(), "\n")
+	return server, &runServer{t: t, address: strings.TrimPrefix(process.ServerURL(line), "http://")}
+}
+
+// statusAt returns the status of a resource at a server in another process.
+func statusAt(t *testing.T, address, resource string) (status wire.Resource) {
 	t.Helper()
 	answer, err := http.Get("http://" + address + "/v1/resource?resource=" + resource)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	var status wire.Resource
 	if err := json.NewDecoder(answer.Body).Decode(&status); err != nil || status.Lease == nil {
 		t.Fatalf("the status of %s is %+v, %v", resource, status, err)
 	}
-	return status.Lease.Renewals
+	return status
+}
+
+// TestRunServerHangs: a server stands still for longer than the ttl, while its
+// clock goes on. The command is gone before the server can give the lease to the
+// next in line.
+func TestRunServerHangs(t *testing.T) {
+	t.Parallel()
+	process.UnignoreSignals()
+	server, s := startServer(t, "127.0.0.1:0", t.TempDir())
+	file := filepath.Join(t.TempDir(), "diary")
+	first := s.start(append([]string{"--ttl", shortTTL, "--holder", "first", "a", "--"}, diary(file, "first")...)...)
+	command := first.AwaitNumber("pid")
+	second := s.start("--holder", "second", "a", "--", "sh", "-c", "echo second >>'"+file+"'")
+	process.Eventually(t, "the second is in line", func() bool {
+		waiters := statusAt(t, s.address, "a").Waiters
+		return len(waiters) == 1 && waiters[0].Holder == "second"
+	})
+	server.Signal(syscall.SIGSTOP)
+	process.Gone(t, -command)
+	server.Signal(syscall.SIGCONT)
+	first.CheckCode(79)
+	second.CheckCode(0)
+	wantTurns(t, file, "first", "second")
 }
 
 // TestRunStoppedRunner: SIGSTOP to the runner alone. The guardian ends the
@@ -165,29 +190,20 @@ func TestRunStoppedRunner(t *testing.T) {
 	s := newRunServer(t)
 	file := filepath.Join(t.TempDir(), "diary")
 	first := s.start(append([]string{"--ttl", shortTTL, "a", "--"}, diary(file, "first")...)...)
-	command := first.number("pid")
+	command := first.AwaitNumber("pid")
 	second := s.start(append([]string{"--ttl", shortTTL, "a", "--"}, diary(file, "second")...)...)
-	eventually(t, "the first renewal, which moves the deadline", func() bool { return s.renewals("a") > 0 })
-	first.signal(syscall.SIGSTOP)
-	second.says("pid=")
-	gone(t, -command)
-	eventually(t, "the second writes", func() bool { return strings.Contains(whole(t, file), "second") })
-	first.signal(syscall.SIGCONT)
-	first.wantCode(79)
+	process.Eventually(t, "the first renewal, which moves the deadline", func() bool { return s.renewals("a") > 0 })
+	first.Signal(syscall.SIGSTOP)
+	second.AwaitOutput("pid=")
+	process.Gone(t, -command)
+	process.Eventually(t, "the second writes", func() bool { return strings.Contains(process.Read(t, file), "second") })
+	first.Signal(syscall.SIGCONT)
+	first.CheckCode(79)
 	time.Sleep(100 * time.Millisecond) // a first that lived on would write again
-	second.signal(syscall.SIGKILL)
-	gone(t, second.number("guardian"))
-	gone(t, -second.number("pid"))
+	second.Signal(syscall.SIGKILL)
+	process.Gone(t, second.AwaitNumber("guardian"))
+	process.Gone(t, -second.AwaitNumber("pid"))
 	wantTurns(t, file, "first", "second")
-}
-
-func whole(t *testing.T, file string) string {
-	t.Helper()
-	out, err := exec.Command("cat", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
 }
 
 // TestRunKilledRunner: nobody renews any more, so the command goes at once.
@@ -195,11 +211,11 @@ func TestRunKilledRunner(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.start("a", "--", "sh", "-c", polite)
-	command, guardian := r.number("pid"), r.number("guardian")
-	r.signal(syscall.SIGKILL)
-	r.says("asked")
-	gone(t, -command)
-	gone(t, guardian)
+	command, guardian := r.AwaitNumber("pid"), r.AwaitNumber("guardian")
+	r.Signal(syscall.SIGKILL)
+	r.AwaitOutput("asked")
+	process.Gone(t, -command)
+	process.Gone(t, guardian)
 	if s.holder("a") == "" {
 		t.Error("the lease was released by nobody")
 	}
@@ -211,24 +227,23 @@ func TestRunKilledRunnerDeafCommand(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.start("--kill-after", "300ms", "a", "--", "sh", "-c", family)
-	command, child, guardian := r.number("pid"), r.number("grandchild"), r.number("guardian")
-	r.signal(syscall.SIGKILL)
-	gone(t, child)
-	gone(t, -command)
-	gone(t, guardian)
+	command, child, guardian := r.AwaitNumber("pid"), r.AwaitNumber("grandchild"), r.AwaitNumber("guardian")
+	r.Signal(syscall.SIGKILL)
+	process.Gone(t, child)
+	process.Gone(t, -command)
+	process.Gone(t, guardian)
 }
 
-// TestRunKilledGuardian: the runner kills the whole group and gives the lease
-// back.
+// TestRunKilledGuardian: the runner kills the whole group and releases the lease.
 func TestRunKilledGuardian(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.start("a", "--", "sh", "-c", family)
-	command, child, guardian := r.number("pid"), r.number("grandchild"), r.number("guardian")
+	command, child, guardian := r.AwaitNumber("pid"), r.AwaitNumber("grandchild"), r.AwaitNumber("guardian")
 	if err := syscall.Kill(guardian, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	r.wantCode(70)
+	r.CheckCode(70)
 	for _, pid := range []int{child, -command, guardian} {
 		if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
 			t.Errorf("after the run process %d is there (%v)", pid, err)
@@ -239,37 +254,37 @@ func TestRunKilledGuardian(t *testing.T) {
 	}
 }
 
-// TestRunStoppedGuardian: the runner does its work.
+// TestRunStoppedGuardian: the runner kills the command in its place.
 func TestRunStoppedGuardian(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	file := filepath.Join(t.TempDir(), "diary")
 	r := s.start(append([]string{"--ttl", shortTTL, "a", "--"}, diary(file, "first")...)...)
-	command, guardian := r.number("pid"), r.number("guardian")
+	command, guardian := r.AwaitNumber("pid"), r.AwaitNumber("guardian")
 	if err := syscall.Kill(guardian, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	s.shut()
-	eventually(t, "the command is dead", func() bool { return state(t, command) == "Z" })
+	s.close()
+	process.Eventually(t, "the command is dead", func() bool { return state(t, command) == "Z" })
 	if s.holder("a") == "" {
 		t.Error("the lease ended before the command")
 	}
 	if err := syscall.Kill(guardian, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	r.wantCode(79)
-	gone(t, -command)
+	r.CheckCode(79)
+	process.Gone(t, -command)
 }
 
-// TestRunGrandchildren: what the command started goes with it, and no zombie
-// stays.
+// TestRunGrandchildren: the command's children are ended with it, and no zombie is
+// left.
 func TestRunGrandchildren(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.start("--ttl", shortTTL, "--kill-after", "100ms", "a", "--", "sh", "-c", family)
-	command, child, guardian := r.number("pid"), r.number("grandchild"), r.number("guardian")
+	command, child, guardian := r.AwaitNumber("pid"), r.AwaitNumber("grandchild"), r.AwaitNumber("guardian")
 	s.breakLease("a", 0)
-	r.wantCode(79)
+	r.CheckCode(79)
 	for _, pid := range []int{child, -command, guardian} {
 		if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
 			t.Errorf("after the run process %d is there (%v)", pid, err)

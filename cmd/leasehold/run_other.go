@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// runUnderLease is not possible here: the promise to end a command in time needs
-// process groups and their signals.
+// runUnderLease is not possible here: ending a command in time needs process
+// groups and their signals.
 func (a *app) runUnderLease(context.Context, runFlags, string, []string) error {
 	return &exitError{exitUnsupported, "leasehold run needs a POSIX system, and this is " + runtime.GOOS +
 		"; put leasehold acquire and release around the command, or use the library"}

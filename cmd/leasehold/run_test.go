@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/leasehold/leasehold/server/auth"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 func TestRunExitCodes(t *testing.T) {
@@ -68,9 +69,9 @@ func TestRunExitCodes(t *testing.T) {
 			}
 			resource := &runServer{t: t, address: s.address}
 			r := resource.start(args...)
-			r.wantCode(tt.code)
-			if !strings.Contains(r.stderr(), tt.says) || tt.says == "" && r.stderr() != "" {
-				t.Errorf("standard error is %q, want %q in it", r.stderr(), tt.says)
+			r.CheckCode(tt.code)
+			if !strings.Contains(r.Stderr(), tt.says) || tt.says == "" && r.Stderr() != "" {
+				t.Errorf("standard error is %q, want %q in it", r.Stderr(), tt.says)
 			}
 			if got := s.holder("a"); got != "" {
 				t.Errorf("after the run %q holds the resource, want nobody", got)
@@ -79,7 +80,7 @@ func TestRunExitCodes(t *testing.T) {
 	}
 }
 
-// TestRunSaysWhatToDo: whoever does not wait is told who is in the way, until
+// TestRunSaysWhatToDo: a run that does not wait says who holds the lease, until
 // when, and how to wait, in the words of this command.
 func TestRunSaysWhatToDo(t *testing.T) {
 	t.Parallel()
@@ -87,14 +88,14 @@ func TestRunSaysWhatToDo(t *testing.T) {
 	s.hold("it's held")
 	for _, flag := range []string{"-n", "--wait=0"} {
 		r := s.start(flag, "it's held", "--", "true")
-		r.wantCode(1)
+		r.CheckCode(1)
 		for _, want := range []string{`held by "somebody" (token 1) for another `, "→ leasehold run -w 60 … waits in line", `leasehold status 'it'\''s held' shows the queue`} {
-			if !strings.Contains(r.stderr(), want) {
-				t.Errorf("run %s says %q, want %q in it", flag, r.stderr(), want)
+			if !strings.Contains(r.Stderr(), want) {
+				t.Errorf("run %s says %q, want %q in it", flag, r.Stderr(), want)
 			}
 		}
-		if strings.Contains(r.stderr(), "leasehold acquire") {
-			t.Errorf("run %s says %q, which is about another command", flag, r.stderr())
+		if strings.Contains(r.Stderr(), "leasehold acquire") {
+			t.Errorf("run %s says %q, which is about another command", flag, r.Stderr())
 		}
 	}
 }
@@ -109,7 +110,7 @@ func write(t *testing.T, file, text string, mode os.FileMode) {
 func TestRunNotAllowed(t *testing.T) {
 	t.Parallel()
 	s := newRunServerFor(t, auth.Caller{Name: "reader", Roles: []auth.Role{auth.RoleReader}})
-	s.start("a", "--", "true").wantCode(77)
+	s.start("a", "--", "true").CheckCode(77)
 }
 
 func TestRunEnvironment(t *testing.T) {
@@ -119,8 +120,8 @@ func TestRunEnvironment(t *testing.T) {
 	outer := func(c *exec.Cmd) { c.Env = append(c.Env, "LEASEHOLD_LEASE_ID=outer", "LEASEHOLD_TOKEN=99") }
 
 	r := s.startWith(outer, "--holder", "ann", "a b", "--", "sh", "-c", show)
-	r.wantCode(0)
-	first, rest, _ := strings.Cut(r.stdout(), "\n")
+	r.CheckCode(0)
+	first, rest, _ := strings.Cut(r.Stdout(), "\n")
 	if want := "a b,1,ann,none"; first != want {
 		t.Errorf("the command sees %q, want %q", first, want)
 	}
@@ -130,14 +131,14 @@ func TestRunEnvironment(t *testing.T) {
 	}
 
 	r = s.startWith(outer, "--ttl", "infinite", "--holder", "ann", "--export-lease-id", "a b", "--", "sh", "-c", show)
-	r.wantCode(0)
-	if out := r.stdout(); !strings.HasPrefix(out, "a b,2,ann,") || strings.Contains(out, "none") || strings.Contains(out, "outer") || !strings.HasSuffix(out, "ends \n") {
+	r.CheckCode(0)
+	if out := r.Stdout(); !strings.HasPrefix(out, "a b,2,ann,") || strings.Contains(out, "none") || strings.Contains(out, "outer") || !strings.HasSuffix(out, "ends \n") {
 		t.Errorf("the command sees %q, want its own lease id and no end", out)
 	}
 }
 
 // TestRunPassesEverythingThrough: standard input, megabytes of output, a file of
-// the user's own; and nothing of ours.
+// the user's own; and no file of leasehold's.
 func TestRunPassesEverythingThrough(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
@@ -158,17 +159,17 @@ func TestRunPassesEverythingThrough(t *testing.T) {
 		c.ExtraFiles = []*os.File{extra, extra, extra} // 3, 4 and 5
 	}
 	const script = `cat; for f in /dev/fd/*; do test -e "$f" && echo "open ${f##*/}" >&2; done; true`
-	plain := startProcess(t, exec.Command("sh", "-c", script), files) // the test may have been given open files itself
-	plain.wantCode(0)
+	plain := process.Start(t, exec.Command("sh", "-c", script), files) // the test may have been given open files itself
+	plain.CheckCode(0)
 	if _, err := input.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
 	r := s.startWith(files, "a", "--", "sh", "-c", script)
-	r.wantCode(0)
-	if got, want := sum(t, r.out), sum(t, in); got != want {
+	r.CheckCode(0)
+	if got, want := sum(t, r.OutFile), sum(t, in); got != want {
 		t.Errorf("16 MiB through cat have the sum %s, want %s", got, want)
 	}
-	if diff := cmp.Diff(plain.stderr(), r.stderr()); diff != "" {
+	if diff := cmp.Diff(plain.Stderr(), r.Stderr()); diff != "" {
 		t.Errorf("open files of the command (-without +with leasehold):\n%s", diff)
 	}
 }
@@ -187,8 +188,8 @@ func sum(t *testing.T, file string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// TestRunOutputEndsWithTheCommands: whoever reads the output sees its end when
-// the command closes it, not when the run is over.
+// TestRunOutputEndsWithTheCommands: a reader of the output sees its end when the
+// command closes it, not when the run is over.
 func TestRunOutputEndsWithTheCommands(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
@@ -202,8 +203,8 @@ func TestRunOutputEndsWithTheCommands(t *testing.T) {
 	if all, err := io.ReadAll(out); string(all) != "all\n" || err != nil {
 		t.Errorf("the output is %q, %v, want %q", all, err, "all\n")
 	}
-	r.signal(syscall.SIGTERM)
-	r.wantCode(128 + 15)
+	r.Signal(syscall.SIGTERM)
+	r.CheckCode(128 + 15)
 }
 
 func TestRunPassesSignals(t *testing.T) {
@@ -217,11 +218,11 @@ func TestRunPassesSignals(t *testing.T) {
 			t.Parallel()
 			s := &runServer{t: t, address: s.address}
 			r := s.start("signal:"+name, "--", "sh", "-c", "trap 'echo got "+name+"; exit 42' "+name+"; echo ready; while :; do sleep 0.05; done")
-			r.says("ready")
-			r.signal(sig)
-			r.wantCode(42)
-			if !strings.Contains(r.stdout(), "got "+name) {
-				t.Errorf("the command said %q, want got %s", r.stdout(), name)
+			r.AwaitOutput("ready")
+			r.Signal(sig)
+			r.CheckCode(42)
+			if !strings.Contains(r.Stdout(), "got "+name) {
+				t.Errorf("the command said %q, want got %s", r.Stdout(), name)
 			}
 		})
 	}
@@ -235,11 +236,11 @@ func TestRunKeepsIgnoredSignals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := startProcess(t, exec.Command("sh", "-c", `trap "" HUP; exec "$0" "$@"`,
-		path, "--store", s.url(), "run", "a", "--", "sh", "-c", "kill -HUP $$; kill -HUP $PPID; echo alive"), func(*exec.Cmd) {})
-	r.wantCode(0)
-	if r.stdout() != "alive\n" {
-		t.Errorf("the command said %q, want alive", r.stdout())
+	r := process.Start(t, exec.Command("sh", "-c", `trap "" HUP; exec "$0" "$@"`,
+		path, "--store", s.url(), "run", "a", "--", "sh", "-c", "kill -HUP $$; kill -HUP $PPID; echo alive"))
+	r.CheckCode(0)
+	if r.Stdout() != "alive\n" {
+		t.Errorf("the command said %q, want alive", r.Stdout())
 	}
 }
 
@@ -251,16 +252,16 @@ func TestRunStopsAndGoesOn(t *testing.T) {
 	// A shell that is just starting a program is not stopped, but waits for one
 	// that is: this one has started all that it needs.
 	r := s.start("a", "--", "sh", "-c", "trap 'echo goes on' CONT; sleep 600 & echo pid=$$; while :; do wait; done")
-	command := r.number("pid")
-	r.signal(syscall.SIGTSTP)
-	eventually(t, "the command is stopped", func() bool { return state(t, command) == "T" })
-	r.signal(syscall.SIGCONT)
-	r.says("goes on")
-	r.signal(syscall.SIGTERM)
-	r.wantCode(128 + 15)
+	command := r.AwaitNumber("pid")
+	r.Signal(syscall.SIGTSTP)
+	process.Eventually(t, "the command is stopped", func() bool { return state(t, command) == "T" })
+	r.Signal(syscall.SIGCONT)
+	r.AwaitOutput("goes on")
+	r.Signal(syscall.SIGTERM)
+	r.CheckCode(128 + 15)
 }
 
-// state is the first letter of what ps says of a process.
+// state returns the first letter of a process's state in ps.
 func state(t *testing.T, pid int) string {
 	t.Helper()
 	out, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
@@ -273,28 +274,28 @@ func state(t *testing.T, pid int) string {
 func TestRunWaitsInLine(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
-	letGo := s.hold("a")
+	release := s.hold("a")
 	r := s.start("--verbose", "-w", "10", "--holder", "ann", "a", "--", "echo", "my turn")
-	eventually(t, "progress", func() bool { return strings.Contains(r.stderr(), "1st in line, held by somebody") })
-	if r.stdout() != "" {
-		t.Fatalf("the command ran while another held the lease: %q", r.stdout())
+	process.Eventually(t, "progress", func() bool { return strings.Contains(r.Stderr(), "1st in line, held by somebody") })
+	if r.Stdout() != "" {
+		t.Fatalf("the command ran while another held the lease: %q", r.Stdout())
 	}
-	letGo()
-	r.wantCode(0)
-	if r.stdout() != "my turn\n" {
-		t.Errorf("the command said %q, want my turn", r.stdout())
+	release()
+	r.CheckCode(0)
+	if r.Stdout() != "my turn\n" {
+		t.Errorf("the command said %q, want my turn", r.Stdout())
 	}
 }
 
 func TestRunInterruptedInLine(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
-	letGo := s.hold("a")
+	release := s.hold("a")
 	r := s.start("--verbose", "a", "--", "echo", "my turn")
-	eventually(t, "progress", func() bool { return strings.Contains(r.stderr(), "1st in line") })
-	r.signal(syscall.SIGINT)
-	r.wantCode(128 + 2)
-	letGo()
+	process.Eventually(t, "progress", func() bool { return strings.Contains(r.Stderr(), "1st in line") })
+	r.Signal(syscall.SIGINT)
+	r.CheckCode(128 + 2)
+	release()
 	if got := s.holder("a"); got != "" {
 		t.Errorf("after the interruption the lease went to %q, want nobody", got)
 	}
@@ -306,13 +307,13 @@ func TestRunWaitsForWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.start("a", "--", "sh", "-c", "(sleep 1.5; echo late) & echo early; exit 4")
-	eventually(t, "the notice", func() bool { return strings.Contains(r.stderr(), "run on") })
+	process.Eventually(t, "the notice", func() bool { return strings.Contains(r.Stderr(), "run on") })
 	if s.holder("a") == "" {
 		t.Error("the lease was released under a process that the command left")
 	}
-	r.wantCode(4)
-	if want := "early\nlate\n"; r.stdout() != want {
-		t.Errorf("the command and what it left said %q, want %q", r.stdout(), want)
+	r.CheckCode(4)
+	if want := "early\nlate\n"; r.Stdout() != want {
+		t.Errorf("the command and what it left said %q, want %q", r.Stdout(), want)
 	}
 	if s.holder("a") != "" {
 		t.Error("the lease was not released in the end")
@@ -325,8 +326,8 @@ func TestRunEndsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.start("--kill-after", "0.2", "a", "--", "sh", "-c", `sh -c 'trap "" TERM INT; echo left; sleep 600' & sleep 0.2; exit 4`)
-	r.says("left")
-	eventually(t, "the notice", func() bool { return strings.Contains(r.stderr(), "run on") })
-	r.signal(syscall.SIGINT)
-	r.wantCode(4)
+	r.AwaitOutput("left")
+	process.Eventually(t, "the notice", func() bool { return strings.Contains(r.Stderr(), "run on") })
+	r.Signal(syscall.SIGINT)
+	r.CheckCode(4)
 }

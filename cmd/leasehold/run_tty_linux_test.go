@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/leasehold/leasehold/test/process"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,7 +24,7 @@ type screen struct {
 }
 
 // newScreen runs a shell script with job control on a terminal of its own.
-func (s *runServer) newScreen(script string) (*screen, *running) {
+func (s *runServer) newScreen(script string) (*screen, *process.Process) {
 	s.t.Helper()
 	keys, terminal := openPTY(s.t)
 	defer terminal.Close()
@@ -32,7 +33,7 @@ func (s *runServer) newScreen(script string) (*screen, *running) {
 		s.t.Fatal(err)
 	}
 	cmd := exec.Command("sh", "-m", "-c", script)
-	r := startProcess(s.t, cmd, func(c *exec.Cmd) {
+	r := process.Start(s.t, cmd, func(c *exec.Cmd) {
 		c.Env = append(c.Env, "LEASEHOLD_STORE="+s.url(), "RUN="+path+" run")
 		c.Stdin, c.Stdout, c.Stderr = terminal, terminal, terminal
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -89,7 +90,7 @@ func (s *screen) shows(text string) {
 			s.t.Logf("the screen shows:\n%s", s.shown())
 		}
 	}()
-	eventually(s.t, fmt.Sprintf("the screen shows %q", text), func() bool { return strings.Contains(s.shown(), text) })
+	process.Eventually(s.t, fmt.Sprintf("the screen shows %q", text), func() bool { return strings.Contains(s.shown(), text) })
 }
 
 func (s *screen) press(keys string) {
@@ -115,7 +116,7 @@ func TestRunTerminal(t *testing.T) {
 		screen.shows("code 5")
 		screen.press("again\n") // the shell has the terminal back
 		screen.shows("shell again")
-		r.wantCode(0)
+		r.CheckCode(0)
 	})
 
 	t.Run("Ctrl-Z and fg", func(t *testing.T) {
@@ -127,7 +128,7 @@ func TestRunTerminal(t *testing.T) {
 		screen.press("hello\n")
 		screen.shows("got hello")
 		screen.shows("code 6")
-		r.wantCode(0)
+		r.CheckCode(0)
 	})
 
 	t.Run("a pipe as input, and the terminal on demand", func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestRunTerminal(t *testing.T) {
 		screen.press("x\n")
 		screen.shows("key x")
 		screen.shows("code 0")
-		r.wantCode(0)
+		r.CheckCode(0)
 	})
 
 	t.Run("a job in the background", func(t *testing.T) {
@@ -146,6 +147,6 @@ func TestRunTerminal(t *testing.T) {
 		screen.press("hello\n") // is for the shell
 		screen.shows("shell hello")
 		screen.shows("code 7")
-		r.wantCode(0)
+		r.CheckCode(0)
 	})
 }

@@ -9,21 +9,22 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/leasehold/leasehold/test/process"
 	"golang.org/x/sys/unix"
 )
 
 // These tests have leasehold run as a user without privileges, and under it a
 // command that becomes another user, as one under sudo does. The runner is given
 // the right to change its user, which stands in for the set-uid bit of sudo: it
-// works where temporary directories are mounted without such bits. The right to
-// signal other users' processes it has not.
+// works where temporary directories are mounted without such bits. It has no right
+// to signal other users' processes.
 const (
 	runnerUID  = 65534
 	commandUID = 64999
 )
 
-// foreign is a command of another user: it is deaf to SIGTERM, tells the ids of
-// itself and of the guardian, and lives until somebody may kill it.
+// foreign is a command of another user: it ignores SIGTERM, writes its id and that
+// of the guardian, and lives until it is killed.
 func foreign() []string {
 	return []string{
 		"setpriv", fmt.Sprintf("--reuid=%d", commandUID), "--inh-caps=-all", "--ambient-caps=-all",
@@ -33,13 +34,13 @@ func foreign() []string {
 
 // startForeign runs the foreign command under a lease of a runner without
 // privileges.
-func (s *runServer) startForeign(args ...string) *running {
+func (s *runServer) startForeign(args ...string) *process.Process {
 	s.t.Helper()
 	if os.Geteuid() != 0 {
 		s.t.Skip("needs root: a command that changes its user is to be started by a runner of a third")
 	}
 	args = append([]string{"--store", s.url(), "run"}, args...)
-	return startProcess(s.t, exec.Command(publicProgram(s.t), append(args, foreign()...)...), func(c *exec.Cmd) {
+	return process.Start(s.t, exec.Command(publicProgram(s.t), append(args, foreign()...)...), func(c *exec.Cmd) {
 		c.Dir = "/"
 		c.SysProcAttr = &syscall.SysProcAttr{
 			Credential:  &syscall.Credential{Uid: runnerUID, Gid: runnerUID, NoSetGroups: true},
@@ -48,9 +49,9 @@ func (s *runServer) startForeign(args ...string) *running {
 	})
 }
 
-// publicProgram is a copy of the program that every user may run. Another process
-// copies it: a file that this one has open for writing, any process that it starts
-// meanwhile has too, and then nobody can run it.
+// publicProgram returns a copy of the program that every user may run. Another
+// process copies it: a file that this one has open for writing is also open in the
+// processes that other tests start meanwhile, and then nobody can run it.
 func publicProgram(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("leasehold")
@@ -72,17 +73,17 @@ func publicProgram(t *testing.T) string {
 	return program
 }
 
-// warns waits until the run has said all of these on standard error.
-func (r *running) warns(texts ...string) {
-	r.t.Helper()
+// awaitWarnings waits until the run has written all of these to standard error.
+func awaitWarnings(t *testing.T, r *process.Process, texts ...string) {
+	t.Helper()
 	for _, text := range texts {
-		eventually(r.t, fmt.Sprintf("standard error says %q, not only %q", text, r.stderr()), func() bool {
-			return strings.Contains(r.stderr(), text)
+		process.Eventually(t, fmt.Sprintf("standard error has %q, not only %q", text, r.Stderr()), func() bool {
+			return strings.Contains(r.Stderr(), text)
 		})
 	}
 }
 
-// killForeign does what the runner may not.
+// killForeign kills the command's group, as the runner may not.
 func killForeign(t *testing.T, command int) {
 	t.Helper()
 	if err := syscall.Kill(-command, syscall.SIGKILL); err != nil {
@@ -90,7 +91,7 @@ func killForeign(t *testing.T, command int) {
 	}
 }
 
-// cannotStop is what is said of a command.
+// cannotStop is the warning about a command.
 func cannotStop(command int) string {
 	return fmt.Sprintf("the command cannot be stopped: process %d (\"sh\", uid %d)", command, commandUID)
 }
@@ -102,50 +103,50 @@ func TestRunForeignKeepsTheLease(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	first := s.startForeign("--ttl", shortTTL, "a", "--")
-	command := first.number("pid")
+	command := first.AwaitNumber("pid")
 	s.lossy.Store(true)
-	first.warns(cannotStop(command), "may not be signalled by this user", fmt.Sprintf("kill -KILL -- -%d", command),
+	awaitWarnings(t, first, cannotStop(command), "may not be signalled by this user", fmt.Sprintf("kill -KILL -- -%d", command),
 		"the lease on a is renewed until the command ends")
 	s.lossy.Store(false)
 	second := s.start("--ttl", shortTTL, "a", "--", "echo", "second")
 	seen := s.renewals("a")
-	eventually(t, "the lease is renewed for longer than its ttl", func() bool { return s.renewals("a") > seen+3 })
-	if state(t, command) == "" || second.stdout() != "" {
-		t.Fatalf("the command is in state %q and the next one said %q, want the one running and the other waiting", state(t, command), second.stdout())
+	process.Eventually(t, "the lease is renewed for longer than its ttl", func() bool { return s.renewals("a") > seen+3 })
+	if state(t, command) == "" || second.Stdout() != "" {
+		t.Fatalf("the command is in state %q and the next one said %q, want the one running and the other waiting", state(t, command), second.Stdout())
 	}
-	eventually(t, "the next one is in line", func() bool { return s.waiters("a") == 1 })
+	process.Eventually(t, "the next one is in line", func() bool { return s.waiters("a") == 1 })
 	killForeign(t, command)
-	first.wantCode(79)
-	second.wantCode(0)
+	first.CheckCode(79)
+	second.CheckCode(0)
 }
 
-// TestRunForeignSignal: whoever ends the run hears that the command runs on, and
-// nothing happens to the lease.
+// TestRunForeignSignal: a signal that should end the run warns that the command runs
+// on, and nothing happens to the lease.
 func TestRunForeignSignal(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.startForeign("--ttl", shortTTL, "a", "--")
-	command := r.number("pid")
-	r.signal(syscall.SIGTERM)
-	r.warns(cannotStop(command), "the lease on a is held until the command ends")
+	command := r.AwaitNumber("pid")
+	r.Signal(syscall.SIGTERM)
+	awaitWarnings(t, r, cannotStop(command), "the lease on a is held until the command ends")
 	if s.holder("a") == "" {
 		t.Error("nobody holds the lease while the command runs")
 	}
 	killForeign(t, command)
-	r.wantCode(137)
+	r.CheckCode(137)
 }
 
-// TestRunForeignBroken: what the store has ended cannot be kept, and that is
-// said.
+// TestRunForeignBroken: a lease that the store has ended cannot be kept; the run
+// warns.
 func TestRunForeignBroken(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.startForeign("--ttl", shortTTL, "a", "--")
-	command := r.number("pid")
+	command := r.AwaitNumber("pid")
 	s.breakLease("a", 0)
-	r.warns(cannotStop(command), "the lease on a is over, and the next holder may run beside the command", "broken")
+	awaitWarnings(t, r, cannotStop(command), "the lease on a is over, and the next holder may run beside the command", "broken")
 	killForeign(t, command)
-	r.wantCode(79)
+	r.CheckCode(79)
 }
 
 // TestRunForeignKilledRunner: nobody renews. The guardian says so, and stays
@@ -154,15 +155,15 @@ func TestRunForeignKilledRunner(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.startForeign("--kill-after", "100ms", "a", "--")
-	command, guardian := r.number("pid"), r.number("guardian")
-	r.signal(syscall.SIGKILL)
-	r.warns(cannotStop(command), "leasehold run itself is gone, and nobody renews the lease")
+	command, guardian := r.AwaitNumber("pid"), r.AwaitNumber("guardian")
+	r.Signal(syscall.SIGKILL)
+	awaitWarnings(t, r, cannotStop(command), "leasehold run itself is gone, and nobody renews the lease")
 	if state(t, command) == "" || state(t, guardian) == "" {
 		t.Error("the command or its guardian is gone, want both to go on")
 	}
 	killForeign(t, command)
-	gone(t, guardian)
-	gone(t, -command)
+	process.Gone(t, guardian)
+	process.Gone(t, -command)
 }
 
 // TestRunForeignKilledGuardian: the runner cannot kill the command either. It
@@ -171,16 +172,16 @@ func TestRunForeignKilledGuardian(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.startForeign("--ttl", shortTTL, "a", "--")
-	command, guardian := r.number("pid"), r.number("guardian")
+	command, guardian := r.AwaitNumber("pid"), r.AwaitNumber("guardian")
 	if err := syscall.Kill(guardian, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	r.warns(cannotStop(command), "the lease on a is held until the command ends")
+	awaitWarnings(t, r, cannotStop(command), "the lease on a is held until the command ends")
 	seen := s.renewals("a")
-	eventually(t, "the lease is renewed for longer than its ttl", func() bool { return s.renewals("a") > seen+1 })
+	process.Eventually(t, "the lease is renewed for longer than its ttl", func() bool { return s.renewals("a") > seen+1 })
 	killForeign(t, command)
-	r.wantCode(70)
-	r.warns("which could not be killed, ran on until it ended")
+	r.CheckCode(70)
+	awaitWarnings(t, r, "which could not be killed, ran on until it ended")
 }
 
 // TestRunForeignStoppedGuardian: the runner notices by itself.
@@ -188,16 +189,16 @@ func TestRunForeignStoppedGuardian(t *testing.T) {
 	t.Parallel()
 	s := newRunServer(t)
 	r := s.startForeign("--ttl", shortTTL, "a", "--")
-	command, guardian := r.number("pid"), r.number("guardian")
+	command, guardian := r.AwaitNumber("pid"), r.AwaitNumber("guardian")
 	if err := syscall.Kill(guardian, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	s.lossy.Store(true)
-	r.warns(cannotStop(command), "the lease on a is renewed until the command ends")
+	awaitWarnings(t, r, cannotStop(command), "the lease on a is renewed until the command ends")
 	s.lossy.Store(false)
 	if err := syscall.Kill(guardian, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	killForeign(t, command)
-	r.wantCode(79)
+	r.CheckCode(79)
 }

@@ -7,50 +7,53 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/guard"
+	"github.com/spf13/cobra"
 )
 
 const (
-	// closePatience is how long to wait for a store at the end of a run.
-	closePatience = 5 * time.Second
-	// lostPatience is the same for a lease that is lost.
-	lostPatience = 500 * time.Millisecond
+	// closeTimeout bounds the wait for a store at the end of a run.
+	closeTimeout = 5 * time.Second
+	// lostCloseTimeout is the same for a lease that is lost.
+	lostCloseTimeout = 500 * time.Millisecond
 )
 
 // runUnderLease acquires, runs the command and releases.
 func (a *app) runUnderLease(ctx context.Context, f runFlags, resource string, command []string) error {
 	path, err := guard.Find(command[0])
-	if err != nil { // better now than after an hour in the queue
+	if err != nil { // now rather than after an hour in the queue
 		return &exitError{guard.CodeOf(err), err.Error()}
 	}
 	metadata, err := parsePairs(f.metadata)
 	if err != nil {
 		return err
 	}
-	r := &run{app: a, runFlags: f, resource: resource, signals: guard.Signals(), changed: make(chan struct{}, 1), patience: closePatience}
+	r := &run{app: a, runFlags: f, resource: resource, signals: guard.Signals(), changed: make(chan struct{}, 1), closeWithin: closeTimeout}
 	if r.store, err = a.open(ctx, "leasehold run"); err != nil {
 		return err
 	}
 	r.manager, err = leasehold.NewManager(r.store, &leasehold.Options{
-		TTL: f.ttl, Holder: runHolder(f.holder), Metadata: metadata, Observe: r.observe,
+		TTL: f.ttl, Holder: holderName(f.holder, os.Getpid()), Metadata: metadata, Observe: r.observe,
 	})
 	if err != nil {
 		return errors.Join(err, r.store.Close())
 	}
 	defer r.close()
 	if r.held, err = r.acquire(ctx); err != nil {
-		return r.refused(err)
+		return r.conflictError(err)
 	}
 	r.say("holds %s with token %d", quote(resource), r.held.Token())
-	retention := r.startRetention()
+	late := r.startLateRenewal()
 	outcome, err := guard.Run(&guard.Command{
-		Path: path, Args: command, Env: r.environment(), Grace: f.killAfter, Began: guard.LetGo,
-		Stuck: retention.stuck, Guardian: guardianArgs,
+		Path: path, Args: command, Env: r.environment(), Grace: f.killAfter, Started: guard.CloseStdio,
+		Stuck: late.stuck, Guardian: guardianArgs,
 	}, r, r.signals, func(s string) { r.warn("%s", s) })
-	retention.stop()
+	late.stop()
 	return r.finish(outcome, err)
 }
 
@@ -58,21 +61,125 @@ func (a *app) runUnderLease(ctx context.Context, f runFlags, resource string, co
 type run struct {
 	*app
 	runFlags
-	resource string
-	store    leasehold.Store
-	manager  *leasehold.Manager
-	held     *leasehold.Held
-	signals  chan os.Signal
-	changed  chan struct{} // the lease's validity may have
-	patience time.Duration // with the store, at the end
+	resource    string
+	store       leasehold.Store
+	manager     *leasehold.Manager
+	held        *leasehold.Held
+	signals     chan os.Signal
+	changed     chan struct{} // receives when the lease's deadline may have moved
+	closeWithin time.Duration // the store has to, at the end
 }
 
-// Lost, Changed and Validity make it a guard.Lease.
-func (r *run) Lost() <-chan struct{}               { return r.held.Context().Done() }
-func (r *run) Changed() <-chan struct{}            { return r.changed }
+// acquire tries once, and then waits in line unless -n is given. The first answer
+// must come: a server that never answered is an error.
+func (r *run) acquire(ctx context.Context) (*leasehold.Held, error) {
+	ctx, stop := r.interruptible(ctx)
+	defer stop()
+	held, err := r.manager.TryAcquire(ctx, r.resource)
+	if err == nil || r.nonblock || !mayWaitFor(err) {
+		return held, interruptionOr(ctx, err)
+	}
+	defer r.showProgress(ctx)()
+	held, err = r.manager.Acquire(ctx, r.resource, leasehold.AcquireOptions{Timeout: r.wait})
+	return held, interruptionOr(ctx, err)
+}
+
+// mayWaitFor reports whether waiting helps.
+func mayWaitFor(err error) bool {
+	reason := leasehold.ReasonOf(err)
+	return reason == leasehold.ReasonHeld || reason == leasehold.ReasonBreaking
+}
+
+// showProgress shows the position in the queue on a terminal. A log gets it only
+// with --verbose, since flock is silent.
+func (r *run) showProgress(ctx context.Context) (stop func()) {
+	if !r.verbose && !isTerminal(r.err) {
+		return func() {}
+	}
+	p := r.startProgress(ctx, r.store, leasehold.AcquireRequest{Resource: r.resource, Holder: r.manager.Holder()})
+	return p.stop
+}
+
+// interruptible ends the context when a signal should end the program. After stop
+// signals are for the command.
+func (r *run) interruptible(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case s := <-r.signals:
+				if guard.Ends(s) {
+					cancel(&interruption{s})
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		close(stop)
+		<-stopped
+		cancel(nil)
+	}
+}
+
+// conflictError gives a conflict the exit code of -E.
+func (r *run) conflictError(err error) error {
+	if errors.Is(err, leasehold.ErrHeld) {
+		return &conflict{err, r.conflictCode, r.resource}
+	}
+	return err
+}
+
+// conflict is an error with an exit code and a hint of its own.
+type conflict struct {
+	error
+	code     int
+	resource string
+}
+
+func (c *conflict) advice() string {
+	return fmt.Sprintf("leasehold run -w 60 … waits in line for 60 s, and without -n and -w for as long as it takes; "+
+		"leasehold status %s shows the queue", quote(c.resource))
+}
+
+func (c *conflict) Unwrap() []error { return []error{c.error, &exitError{code: c.code}} }
+
+// environment returns the command's: this program's, and the lease's variables.
+func (r *run) environment() []string {
+	var env []string
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); !leaseVariables[name] {
+			env = append(env, pair)
+		}
+	}
+	env = append(env,
+		"LEASEHOLD_RESOURCE="+r.resource,
+		"LEASEHOLD_TOKEN="+strconv.FormatUint(r.held.Token(), 10),
+		"LEASEHOLD_HOLDER="+r.held.Holder(),
+		"LEASEHOLD_EXPIRES_AT="+endTime(r.held.ExpiresAt()),
+	)
+	if r.exportID {
+		env = append(env, "LEASEHOLD_LEASE_ID="+r.held.ID().Reveal())
+	}
+	return env
+}
+
+// leaseVariables describe this lease. Those of an outer lease are dropped, its
+// secret id above all.
+var leaseVariables = map[string]bool{
+	"LEASEHOLD_RESOURCE": true, "LEASEHOLD_TOKEN": true, "LEASEHOLD_HOLDER": true,
+	"LEASEHOLD_EXPIRES_AT": true, "LEASEHOLD_LEASE_ID": true,
+}
+
+// Lost, Changed and Remaining make it a guard.Lease.
+func (r *run) Lost() <-chan struct{}                { return r.held.Context().Done() }
+func (r *run) Changed() <-chan struct{}             { return r.changed }
 func (r *run) Remaining() (line, end time.Duration) { return r.held.Remaining() }
 
-// observe passes on that the deadline has moved.
+// observe reports a moved deadline to the guard.
 func (r *run) observe(e leasehold.Event) {
 	switch e := e.(type) {
 	case leasehold.Renewed, leasehold.Breaking:
@@ -90,8 +197,8 @@ func (r *run) observe(e leasehold.Event) {
 	}
 }
 
-// finish gives the lease back, now that nothing runs under it any more, and
-// turns the outcome into the program's.
+// finish releases the lease, now that nothing runs under it any more, and turns
+// the command's outcome into the program's.
 func (r *run) finish(outcome guard.Outcome, err error) error {
 	released := r.release(outcome.Lost)
 	switch {
@@ -107,21 +214,19 @@ func (r *run) finish(outcome guard.Outcome, err error) error {
 	default:
 		r.say("released %s", quote(r.resource))
 	}
-	if outcome.Code != 0 {
-		return &exitError{code: outcome.Code}
-	}
-	return nil
+	return exitIf(outcome.Code != 0, outcome.Code)
 }
 
-// release gives the lease back. One that is lost soon ends anyway, most often
-// because nobody answers: that is not worth a wait.
+// release releases the lease, and returns why it was lost if it was. A lost lease
+// ends soon anyway, and most often the store does not answer: it waits for that
+// only briefly.
 func (r *run) release(lost bool) error {
 	if !lost {
 		return r.held.Release(context.Background())
 	}
-	r.patience = lostPatience
+	r.closeWithin = lostCloseTimeout
 	why := r.held.Err()
-	if why == nil { // this program was stopped while the guardian's deadline passed
+	if why == nil { // this process was stopped while the guardian's deadline passed
 		why = errors.New("it was not renewed in time")
 	}
 	released := make(chan struct{})
@@ -131,15 +236,14 @@ func (r *run) release(lost bool) error {
 	}()
 	select {
 	case <-released:
-	case <-time.After(r.patience):
+	case <-time.After(r.closeWithin):
 	}
 	return why
 }
 
-// close tidies up. What hangs ends with the program, which has said all there is
-// to say by now.
+// close waits for the manager and the store. What hangs ends with the program.
 func (r *run) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), r.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), r.closeWithin)
 	defer cancel()
 	go func() {
 		defer cancel()
@@ -149,7 +253,7 @@ func (r *run) close() {
 	<-ctx.Done()
 }
 
-// warn says what people should know in any case, say what they asked to be told.
+// warn writes to standard error in any case, say only with --verbose.
 func (r *run) warn(format string, args ...any) {
 	fmt.Fprintf(r.err, "leasehold: "+format+"\n", args...)
 }
@@ -157,5 +261,29 @@ func (r *run) warn(format string, args ...any) {
 func (r *run) say(format string, args ...any) {
 	if r.verbose {
 		r.warn(format, args...)
+	}
+}
+
+// The guardian and the launcher are commands that only the program itself starts.
+var (
+	guardianArgs = []string{"leasehold", "__guardian"}
+	launcherArgs = []string{"leasehold", "__launch"}
+)
+
+func init() { commands = append(commands, newGuardian, newLauncher) }
+
+func newGuardian(*app) *cobra.Command {
+	return role(guardianArgs[1], func(args []string) int { return guard.Guardian(args, launcherArgs) })
+}
+
+func newLauncher(*app) *cobra.Command { return role(launcherArgs[1], guard.Launcher) }
+
+func role(name string, body func(args []string) int) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Hidden: true, DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			code := body(args)
+			return exitIf(code != 0, code)
+		},
 	}
 }

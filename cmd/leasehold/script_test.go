@@ -11,23 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leasehold/leasehold/test/process"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
 	// Most of these tests wait for clocks and processes, not for a processor.
 	_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))) // the command line has the last word
-	testscript.Main(tidyRun{m}, map[string]func(){"leasehold": main})
-}
-
-// built is where tests have put the binary; it goes with them.
-var built string
-
-type tidyRun struct{ *testing.M }
-
-func (m tidyRun) Run() int {
-	defer func() { _ = os.RemoveAll(built) }()
-	return m.M.Run()
+	testscript.Main(m, map[string]func(){"leasehold": main})
 }
 
 // The scripts run the real program, each in a directory of its own.
@@ -37,7 +28,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("LEASEHOLD_STORE", "http://127.0.0.1:1") // nobody's: no script may reach a real server
 			e.Setenv("LEASEHOLD_HOLDER", "tester")
-			e.Setenv("GORACE", noRaceNap)
+			e.Setenv("GORACE", process.RaceOptions)
 			s := &scriptServer{}
 			e.Values[serverKey{}] = s
 			e.Defer(s.kill)
@@ -55,10 +46,6 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 	})
 }
-
-// noRaceNap spares the second that a program built with the race detector
-// sleeps before it exits, once for each line of a script.
-const noRaceNap = "atexit_sleep_ms=10"
 
 var exported = regexp.MustCompile(`(?m)^export (LEASEHOLD_\w+)='?(.*?)'?$`)
 
@@ -88,7 +75,7 @@ func cmdEventually(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("leasehold %q: the output never matched %s; the last was:\n%s", args[1:], want, ts.ReadFile("stdout"))
 		}
-		time.Sleep(20 * time.Millisecond) // nothing tells us when the other process has come so far
+		time.Sleep(20 * time.Millisecond) // no event says how far the other process is
 	}
 }
 

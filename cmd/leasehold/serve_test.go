@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // startServe runs a server in this process and returns its address.
@@ -31,39 +33,32 @@ func startServe(t *testing.T, flags ...string) string {
 	lines := bufio.NewReader(out)
 	line, err := lines.ReadString('\n')
 	if err != nil {
-		t.Fatalf("serve said nothing: %v", err)
+		t.Fatalf("serve wrote nothing: %v", err)
 	}
-	go func() { _, _ = io.Copy(io.Discard, lines) }() // the other doors, if there are any
-	return strings.TrimPrefix(jsonDoor(line), "http://")
-}
-
-// jsonDoor returns the address in the line of the JSON API, "" in another one.
-func jsonDoor(line string) string {
-	url, ok := strings.CutPrefix(line, "JSON API ")
-	if !ok {
-		return ""
-	}
-	return strings.TrimSpace(url)
+	go func() { _, _ = io.Copy(io.Discard, lines) }() // the other APIs, if there are any
+	return strings.TrimPrefix(process.ServerURL(line), "http://")
 }
 
 func TestServeRefusesHugeHeaders(t *testing.T) {
+	const hugeHeader = 64 << 10
 	address := startServe(t)
 	r, err := http.NewRequest(http.MethodGet, "http://"+address+"/healthz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("X-Huge", strings.Repeat("x", 2*maxHeader))
+	r.Header.Set("X-Huge", strings.Repeat("x", hugeHeader))
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("a header of %d bytes = %s, want 431", 2*maxHeader, answer.Status)
+		t.Errorf("a header of %d bytes = %s, want 431", hugeHeader, answer.Status)
 	}
 }
 
-// With all seats taken the next caller waits, and is served when one goes.
+// With as many connections as allowed the next one waits, and is served when one
+// ends.
 func TestServeLimitsConnections(t *testing.T) {
 	address := startServe(t, "--max-connections", "2")
 	var idle []net.Conn
@@ -87,7 +82,7 @@ func TestServeLimitsConnections(t *testing.T) {
 	select {
 	case err := <-healthy:
 		t.Fatalf("a third connection was served (%v), want two at a time", err)
-	case <-time.After(100 * time.Millisecond): // nothing tells that nothing happens
+	case <-time.After(100 * time.Millisecond): // no event says that nothing happens
 	}
 	idle[0].Close()
 	if err := <-healthy; err != nil {

@@ -24,7 +24,7 @@ func newStatus(a *app) *cobra.Command {
 	}
 	cmd.Flags().Uint64Var(&token, "token", 0, "fencing token to check")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing; the exit code tells")
-	cmd.RunE = a.briefly(func(ctx context.Context, s leasehold.Store, args []string) error {
+	cmd.RunE = a.onStoreBriefly(func(ctx context.Context, s leasehold.Store, args []string) error {
 		if quiet && cmd.Flags().Changed("token") {
 			return usagef("takes --token or --quiet, not both")
 		}
@@ -38,21 +38,13 @@ func newStatus(a *app) *cobra.Command {
 		case cmd.Flags().Changed("token"):
 			return a.printCheck(status, token)
 		case quiet:
-			return silently(status.Locked(), exitConflict)
+			return exitIf(status.Locked(), exitConflict)
 		case a.json:
 			return a.printJSON(wire.FromStatus(status))
 		}
 		return table(a.out, statusRows(status, time.Now()))
 	})
 	return cmd
-}
-
-// silently lets the exit code alone tell.
-func silently(fail bool, code int) error {
-	if fail {
-		return &exitError{code: code}
-	}
-	return nil
 }
 
 func (a *app) printCheck(s leasehold.Status, token uint64) error {
@@ -72,7 +64,7 @@ func (a *app) printCheck(s leasehold.Status, token uint64) error {
 	if err != nil {
 		return err
 	}
-	return silently(!c.Current, exitLost)
+	return exitIf(!c.Current, exitLost)
 }
 
 func statusRows(s leasehold.Status, now time.Time) [][]string {

@@ -28,7 +28,7 @@ func newToken(a *app) *cobra.Command {
 			"  leasehold acquire deploy --holder ci:1 --token-file ci.secret",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	// It hides the flag of the same name that all commands have: there it is the
+	// It hides the flag of the same name that all commands have, which names the
 	// caller's own secret.
 	cmd.PersistentFlags().StringVar(&file, "token-file", "", "the server's token file (required)")
 	cmd.AddCommand(newTokenNew(a, &file), newTokenList(a, &file), newTokenRevoke(a, &file))
@@ -63,7 +63,7 @@ func newTokenNew(a *app, file *string) *cobra.Command {
 		if err := needFile(*file); err != nil {
 			return err
 		}
-		if err := noneEmpty(cmd, "expires", "cert"); err != nil {
+		if err := refuseEmpty(cmd, "expires", "cert"); err != nil {
 			return err
 		}
 		spec.Name = args[0]
@@ -83,8 +83,8 @@ func newTokenNew(a *app, file *string) *cobra.Command {
 	return cmd
 }
 
-// parseExpiry reads a time to come: so long from now, or RFC 3339. None is
-// never, which is nil.
+// parseExpiry reads a time: a duration from now, or RFC 3339. Empty is never,
+// which is nil.
 func parseExpiry(s string, now time.Time) (*time.Time, error) {
 	if s == "" {
 		return nil, nil

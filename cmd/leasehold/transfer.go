@@ -29,7 +29,7 @@ func newTransfer(a *app) *cobra.Command {
 	flags.StringVar(&to, "to", "", "the new holder (required)")
 	flags.StringVar(&proposed, "proposed-lease-id", "", "the id that the new holder proposes")
 	flags.StringArrayVarP(&metadata, "metadata", "m", nil, "KEY=VALUE; all of them replace the lease's (default: as before)")
-	cmd.RunE = a.briefly(func(ctx context.Context, s leasehold.Store, _ []string) error {
+	cmd.RunE = a.onStoreBriefly(func(ctx context.Context, s leasehold.Store, _ []string) error {
 		r := leasehold.TransferRequest{Resource: f.resource, To: to, Holder: f.holder, Token: f.token}
 		var err error
 		if to == "" {
@@ -38,10 +38,10 @@ func newTransfer(a *app) *cobra.Command {
 		if r.Metadata, err = parsePairs(metadata); err != nil {
 			return err
 		}
-		if r.ID, err = a.lease(f); err != nil {
+		if r.ID, err = a.leaseID(f); err != nil {
 			return err
 		}
-		if r.Proposed, err = a.proposed(proposed); err != nil {
+		if r.Proposed, err = a.proposedID(proposed); err != nil {
 			return err
 		}
 		return a.transfer(ctx, s, r)
@@ -64,5 +64,5 @@ func (a *app) transfer(ctx context.Context, s leasehold.Store, r leasehold.Trans
 		return a.printLease(l, "transferred")
 	}
 	a.note("transferred %s to %s, token %d; pass this on:", quote(l.Resource), l.Holder, l.Token)
-	return a.exportLease(l)
+	return a.printExports(l)
 }

@@ -50,23 +50,22 @@ func newWait(a *app) *cobra.Command {
 
 func freeSentence(s leasehold.Status) string {
 	if s.Locked() {
-		return fmt.Sprintf("that lease has ended; %s is %s", quote(s.Resource), inTheWay(s))
+		return fmt.Sprintf("that lease has ended; %s is %s", quote(s.Resource), describeHolder(s))
 	}
 	return quote(s.Resource) + " is free"
 }
 
-// waitUntilFree looks again when something happened to the resource, when its
-// lease is due, and once a second as the net under lost notices.
+// waitUntilFree polls when an event names the resource, when its lease is due, and
+// once a second in case an event was lost.
 func (a *app) waitUntilFree(ctx context.Context, s leasehold.Store, resource string, f waitFlags) (leasehold.Status, error) {
-	begin := time.Now()
-	p := &progress{a: a, live: isTerminal(a.err), cancel: func() {}, done: make(chan struct{})}
-	close(p.done)
+	start := time.Now()
+	p := a.newProgress()
 	defer p.stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	happened := notices(ctx, s, resource)
+	changed := watchResource(ctx, s, resource)
 	for {
-		status, err := look(ctx, s, resource)
+		status, err := pollStatus(ctx, s, resource)
 		switch {
 		case err == nil && f.isOver(status):
 			return status, nil
@@ -76,15 +75,15 @@ func (a *app) waitUntilFree(ctx context.Context, s leasehold.Store, resource str
 		case !p.reached.Load() || !mayComeBack(err) || ctx.Err() != nil:
 			return status, err
 		default:
-			p.say("the server is away; asking again")
+			p.print("the server is away; asking again")
 		}
-		pause, timedOut := f.pause(status, time.Since(begin))
+		pause, timedOut := f.pause(status, time.Since(start))
 		if timedOut {
 			return status, &leasehold.Error{Reason: leasehold.ReasonTimeout, Op: "wait", Resource: resource,
-				Waited: time.Since(begin), Waiting: len(status.Waiters)}
+				Waited: time.Since(start), Waiting: len(status.Waiters)}
 		}
 		select {
-		case <-happened:
+		case <-changed:
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return status, context.Cause(ctx)
@@ -92,8 +91,8 @@ func (a *app) waitUntilFree(ctx context.Context, s leasehold.Store, resource str
 	}
 }
 
-func look(ctx context.Context, s leasehold.Store, resource string) (leasehold.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func pollStatus(ctx context.Context, s leasehold.Store, resource string) (leasehold.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return s.Status(ctx, resource)
 }
@@ -105,9 +104,9 @@ func (f waitFlags) isOver(s leasehold.Status) bool {
 	return !s.Locked()
 }
 
-// pause is until the lease in the way is due or the wait is, a second at most.
+// pause returns the time until the lease or the wait ends, at most pollEvery.
 func (f waitFlags) pause(s leasehold.Status, waited time.Duration) (pause time.Duration, timedOut bool) {
-	pause = eachLook
+	pause = pollEvery
 	if s.Locked() && s.Lease.Remaining > 0 {
 		pause = min(pause, s.Lease.Remaining+5*time.Millisecond)
 	}
@@ -118,9 +117,9 @@ func (f waitFlags) pause(s leasehold.Status, waited time.Duration) (pause time.D
 	return min(pause, left), left <= 0
 }
 
-// notices has something whenever something happened to the resource, as far as
-// the store can tell.
-func notices(ctx context.Context, s leasehold.Store, resource string) <-chan struct{} {
+// watchResource returns a channel that receives when an event names the resource,
+// if the store has events.
+func watchResource(ctx context.Context, s leasehold.Store, resource string) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	watcher, ok := s.(leasehold.Watcher)
 	if !ok {
@@ -138,10 +137,7 @@ func notices(ctx context.Context, s leasehold.Store, resource string) <-chan str
 			if errors.Is(err, leasehold.ErrForbidden) || errors.Is(err, leasehold.ErrUnsupported) {
 				return
 			}
-			select {
-			case <-time.After(askAgain):
-			case <-ctx.Done():
-			}
+			sleep(ctx, retryPause)
 		}
 	}()
 	return c

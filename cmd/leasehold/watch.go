@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ const watchHelp = `Show what happens as it happens, one line each, until Ctrl-C.
 the connection it goes on where it was. With --json each line is one JSON
 document; {"event":"reset"} says that records were missed in between.`
 
-// errEnough ends a watch that was to show so many events.
+// errEnough ends a watch after the events of --count.
 var errEnough = errors.New("enough")
 
 func newWatch(a *app) *cobra.Command {
@@ -48,8 +49,8 @@ func newWatch(a *app) *cobra.Command {
 	return cmd
 }
 
-// watch goes on where it was when the connection is lost, for ever, but reports
-// a store that does not answer in the first place.
+// watch goes on after the last record when the connection is lost. A store that
+// never answered is an error.
 func (a *app) watch(ctx context.Context, s leasehold.Store, r leasehold.WatchRequest, count int) error {
 	watcher, err := power[leasehold.Watcher](s, "watch")
 	if err != nil {
@@ -89,22 +90,20 @@ func (a *app) watch(ctx context.Context, s leasehold.Store, r leasehold.WatchReq
 			return err
 		}
 		a.note("the watch was cut off; going on after record %d", r.After)
-		select {
-		case <-time.After(askAgain):
-		case <-ctx.Done():
+		if !sleep(ctx, retryPause) {
 			return err
 		}
 	}
 }
 
-// newestRecord is where a watch begins: with it nothing is lost between two
-// connections. Zero if there is no history to tell.
+// newestRecord returns where a watch starts, so that nothing is lost between two
+// connections. Zero if there is no history.
 func newestRecord(ctx context.Context, s leasehold.Store) (uint64, error) {
 	historian, ok := s.(leasehold.Historian)
 	if !ok {
 		return 0, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	page, err := historian.History(ctx, leasehold.HistoryRequest{Limit: 1})
 	if errors.Is(err, leasehold.ErrUnsupported) {
@@ -130,4 +129,44 @@ func (a *app) printNotice(n leasehold.Notice) error {
 	}
 	_, err := fmt.Fprintln(a.out, strings.TrimSpace(strings.Join(recordRow(n.Record, n.At.Local().Format(time.TimeOnly)), "  ")))
 	return err
+}
+
+// maxMissed bounds the records that are read after a reset; beyond, the reset is
+// shown instead.
+const maxMissed = 10 * leasehold.MaxPage
+
+// missedRecords reads from the history, oldest first, what a watch missed before a
+// reset. False if the history does not have all of it.
+func missedRecords(ctx context.Context, s leasehold.Store, r leasehold.WatchRequest, n leasehold.Notice) ([]leasehold.Record, bool) {
+	historian, ok := s.(leasehold.Historian)
+	if !ok || !n.Reset || r.After == 0 || r.After >= n.Seq {
+		return nil, false
+	}
+	q := leasehold.HistoryRequest{Prefix: r.Prefix, Holder: r.Holder, Limit: leasehold.MaxPage}
+	var missed []leasehold.Record
+	for {
+		page, err := historian.History(ctx, q)
+		if err != nil || len(missed) > maxMissed {
+			return nil, false
+		}
+		for _, record := range page.Records {
+			if record.Seq <= r.After {
+				slices.Reverse(missed)
+				return missed, true
+			}
+			if record.Seq <= n.Seq {
+				missed = append(missed, record)
+			}
+		}
+		if q.Cursor = page.Cursor; q.Cursor == "" {
+			slices.Reverse(missed)
+			return missed, len(missed) > 0 && !purgedSince(ctx, historian, r.After)
+		}
+	}
+}
+
+// purgedSince reports whether records after seq may have been purged.
+func purgedSince(ctx context.Context, h leasehold.Historian, seq uint64) bool {
+	page, err := h.History(ctx, leasehold.HistoryRequest{Kind: leasehold.KindPurged, Limit: 1})
+	return err != nil || len(page.Records) > 0 && page.Records[0].Seq > seq
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/leasehold/leasehold/open"
 )
 
-// spread is by how much the machines' clocks may differ, and the limit of the
-// job. For so long after a start nobody else starts the job of the same day.
+// spread is how much the machines' clocks may differ, and the limit of the job:
+// for so long after a start no other machine starts the job of the same day.
 const spread = time.Hour
 
 func main() {

@@ -1,5 +1,5 @@
-// First takes a lease on an embedded SQLite file, works under it and gives it
-// back. Run it again and see the token grow: the file remembers.
+// First acquires a lease in an embedded SQLite file, works under it and releases
+// it. Run it again and see the token grow: the file remembers.
 package main
 
 import (

@@ -59,8 +59,8 @@ func run(ctx context.Context, url string, jobs []string) error {
 	return nil
 }
 
-// work stops when ctx ends, and sends the token along with every write, so that
-// whoever keeps the data can refuse a worker that comes late.
+// work stops when ctx ends, and sends the token with every write, so that the
+// guard of the data can refuse a late worker.
 func work(ctx context.Context, job string, token uint64) error {
 	fmt.Printf("%s: done with token %d\n", job, token)
 	return ctx.Err()

@@ -20,15 +20,15 @@ type Command struct {
 	// does not last as long. Zero: none.
 	Grace time.Duration
 
-	// Began is called when the command has begun; LetGo is for programs that
-	// have no more use for their standard input and output then.
-	Began func()
+	// Started is called when the command has started. CloseStdio is for programs
+	// that do not use their standard input and output any more.
+	Started func()
 
 	// Stuck is called, once or more, when the command cannot be stopped and runs
 	// on; standard error then says why. May be nil.
 	Stuck func()
 
-	// Guardian is how this program is started in its second role.
+	// Guardian are the arguments that start this program as the guardian.
 	Guardian []string
 }
 
@@ -36,22 +36,21 @@ type Command struct {
 type Lease interface {
 	// Lost is closed when the lease is lost.
 	Lost() <-chan struct{}
-	// Changed has something whenever Validity may have changed.
+	// Changed receives whenever Remaining may have changed.
 	Changed() <-chan struct{}
-	// Validity returns how much is left: to the moment at which the command
-	// has to be told, and to the moment at which it has to be gone. Negative:
-	// no end.
+	// Remaining returns the time until the command gets SIGTERM, and until it
+	// must be gone. Negative: no end.
 	Remaining() (line, end time.Duration)
 }
 
 // Outcome is how a command ended.
 type Outcome struct {
 	Code int  // of the exit, or 128 and the signal's number
-	Lost bool // it was ended, or may have been, because the lease was lost
+	Lost bool // the lease was lost, and the command may have been ended for it
 }
 
-// Find finds the command's program as a shell does. A name found in the current
-// directory because PATH says so is fine: this is no library's choice.
+// Find finds the command's program as a shell does, in the current directory too
+// if PATH names it: the user decides.
 func Find(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if errors.Is(err, exec.ErrDot) {
@@ -60,15 +59,15 @@ func Find(name string) (string, error) {
 	return path, err
 }
 
-// The exit codes of shells for a command that does not begin.
+// The exit codes of shells.
 const (
 	codeCannotRun = 126
 	codeNotFound  = 127
 	codeSignal    = 128
 )
 
-// CodeOf returns the exit code that shells have for a command that cannot be
-// run for this reason.
+// CodeOf returns the exit code that shells have for a command that cannot be run
+// because of err.
 func CodeOf(err error) int {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
 		return codeNotFound
@@ -76,7 +75,7 @@ func CodeOf(err error) int {
 	return codeCannotRun
 }
 
-// codeOf is what a shell says of a process that ended like this.
+// codeOf returns the exit code that shells have for a process that ended so.
 func codeOf(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		return codeSignal + int(status.Signal())

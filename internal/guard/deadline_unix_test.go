@@ -35,7 +35,7 @@ func TestDeadlineOf(t *testing.T) {
 	}
 }
 
-func TestHasten(t *testing.T) {
+func TestStartingAt(t *testing.T) {
 	const at, s = time.Hour, time.Second
 	tests := []struct {
 		name string
@@ -49,8 +49,8 @@ func TestHasten(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tt.d.hasten(at, 5*s)); diff != "" {
-				t.Errorf("hasten differs (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.want, tt.d.startingAt(at, 5*s)); diff != "" {
+				t.Errorf("startingAt differs (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -3,33 +3,31 @@
 //
 // Three processes take part, all of one program file:
 //
-//   - The runner holds the lease. It tells the guardian each new deadline.
+//   - The runner holds the lease. It sends the guardian each new deadline.
 //   - The guardian is the parent of the command. It knows nothing of leases: it
-//     has a deadline, a moment to send SIGTERM and a later one to send SIGKILL
-//     to the command's process group, and keeps to it whatever the runner does.
+//     has a deadline, a time to send SIGTERM and a later one to send SIGKILL to
+//     the command's process group, and keeps to it whatever the runner does.
 //   - The command leads a process group of its own. It is started by a third
 //     role of the same program, the launcher, which waits until the runner knows
-//     the group and the terminal has been handed over, and then becomes the
-//     command.
+//     the group and the group has the terminal, and then becomes the command.
 //
-// Each looks after the other. When the runner is gone, its end of the pipe
-// closes and the guardian ends the command: nobody renews any more. When the
+// Runner and guardian watch each other. When the runner is gone, its end of the
+// pipe closes and the guardian ends the command: nobody renews any more. When the
 // guardian is gone, the runner kills the group (on Linux the kernel kills the
-// command by itself as well). When the guardian does not act at the deadline,
-// the runner does.
+// command as well). When the guardian does not act at the deadline, the runner
+// does.
 //
 // Deadlines are instants of one clock that all processes of a machine share and
-// that goes on while the machine sleeps, where there is one. So it does not
-// matter how long a message was under way or how long the runner was stopped
-// before it was sent.
+// that, where the system has one, goes on while the machine sleeps. So it does not
+// matter how late a message arrives.
 //
 // A command that changes its user, as sudo does, may not be signalled by a
 // guardian without privileges. Each signal that should end it is therefore
 // checked: if the command runs on, standard error says which processes do and
-// why, the runner is told (Command.Stuck), and SIGKILL is tried again until the
-// group is empty. Until then Run does not return, so the runner can keep the
-// lease from others. When the runner is gone as well nobody can: the guardian
-// says so, and waits for the end.
+// why, Command.Stuck is called in the runner, and SIGKILL is repeated until the
+// group is empty. Until then Run does not return, so the runner can go on renewing
+// the lease. When the runner is gone as well nobody can: the guardian says so, and
+// waits for the end.
 //
 // The command counts as ended when its process group is empty: background
 // processes that it left there are waited for, and are stopped like the command

@@ -12,15 +12,15 @@ import (
 // group is the process group of a command, by its number.
 type group int
 
-// signal reaches every member that this process may signal; EPERM means that
-// there is none of those. Number 0 reaches nobody and only looks.
+// signal reaches every member that this process may signal; EPERM means that it
+// may signal none. Signal 0 only checks.
 func (g group) signal(s syscall.Signal) error { return syscall.Kill(-int(g), s) }
 
-// empty reports whether no process is left in the group. One that has ended but
-// that its parent has not waited for counts as left.
+// empty reports whether no process is in the group. One that has ended, but whose
+// parent has not waited for it, still is.
 func (g group) empty() bool { return errors.Is(g.signal(0), syscall.ESRCH) }
 
-// terminate asks the members to end; one that is stopped could not hear it.
+// terminate sends SIGTERM, and SIGCONT so that stopped members receive it.
 func (g group) terminate() error {
 	err := g.signal(syscall.SIGTERM)
 	_ = g.signal(syscall.SIGCONT)
@@ -29,25 +29,25 @@ func (g group) terminate() error {
 
 func (g group) kill() error { return g.signal(syscall.SIGKILL) }
 
-// change is news of a child: it ended, was stopped, or goes on.
-type change struct {
+// childEvent is that a child ended, was stopped, or goes on.
+type childEvent struct {
 	pid    int
 	status unix.WaitStatus
 }
 
-// changes reports what happens to the children of this process, orphans that it
-// adopted among them, and closes when there are none left.
-func changes() <-chan change {
-	c := make(chan change)
+// childEvents returns the events of this process's children, adopted orphans too.
+// The channel closes when there are no children left.
+func childEvents() <-chan childEvent {
+	c := make(chan childEvent)
 	go func() {
 		defer close(c)
 		for {
-			var news change
+			var seen childEvent
 			var err error
-			news.pid, err = unix.Wait4(-1, &news.status, unix.WUNTRACED, nil)
+			seen.pid, err = unix.Wait4(-1, &seen.status, unix.WUNTRACED, nil)
 			switch {
 			case err == nil:
-				c <- news
+				c <- seen
 			case !errors.Is(err, unix.EINTR):
 				return
 			}

@@ -15,32 +15,32 @@ const (
 	// wakeEvery bounds how late the guardian notices that the machine slept: a
 	// timer stands still as well.
 	wakeEvery = 250 * time.Millisecond
-	// lookEvery is how often it looks whether a group has become empty, where
-	// the system does not tell.
-	lookEvery = 20 * time.Millisecond
-	// mostOnItsWay is what a message takes from the pipe to where it is obeyed.
-	mostOnItsWay = 2 * time.Millisecond
+	// pollEvery is how often it checks whether the group of a command that has
+	// ended is empty: no event says so.
+	pollEvery = 20 * time.Millisecond
+	// deliveryTime bounds the way of a message from the pipe to its handler.
+	deliveryTime = 2 * time.Millisecond
 )
 
 // guardian is the second role.
 type guardian struct {
 	orders   <-chan order
 	reports  *os.File
-	changes  <-chan change
+	children <-chan childEvent
 	grace    time.Duration
 	deadline deadline
 
-	group   group
-	wanted  bool          // the runner wants the command to begin
-	gate    *os.File      // nil once the command may begin
-	begun   <-chan report // whether it did; nil once that is known
-	leading bool          // the command itself has not ended
-	hurried bool          // SIGTERM was sent
-	killed  bool          // SIGKILL was sent
-	since   time.Duration // when it was first
-	again   time.Duration // when to send it again
-	stuck   bool          // people know that the command cannot be stopped
-	alone   bool          // people know that the runner is gone as well
+	group      group
+	mayStart   bool          // the runner has sent orderGo
+	gate       *os.File      // lets the launcher go on; nil once it may
+	started    <-chan report // whether the command has; nil once that is known
+	leading    bool          // the command itself has not ended
+	terminated bool          // SIGTERM was sent
+	killed     bool          // SIGKILL was sent
+	killedAt   time.Duration // when first
+	killAgain  time.Duration // when to repeat it
+	stuck      bool          // a warning said that the command cannot be stopped
+	alone      bool          // a warning said that the runner is gone as well
 }
 
 // Guardian is the second role. The last two arguments are the pipes from and to
@@ -51,12 +51,12 @@ func Guardian(args, launcher []string) int {
 		fmt.Fprintln(os.Stderr, "leasehold:", err)
 		return 64
 	}
-	runtime.LockOSThread() // the command dies with the thread that started it
+	runtime.LockOSThread() // the command dies with the thread that starts it
 	rename("leasehold-guard")
-	deaf := make(chan os.Signal, 1) // nothing but SIGKILL ends a guardian early
-	hear(deaf, endings)
-	hear(deaf, others)
-	hear(deaf, []os.Signal{syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGPIPE})
+	ignored := make(chan os.Signal, 1) // nothing but SIGKILL ends a guardian early
+	catch(ignored, endings)
+	catch(ignored, others)
+	catch(ignored, []os.Signal{syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGPIPE})
 	adopt()
 	g := &guardian{orders: receive[order](files[0]), reports: files[1], deadline: noDeadline}
 	plan, ok := <-g.orders
@@ -68,78 +68,76 @@ func Guardian(args, launcher []string) int {
 		send(g.reports, report{Kind: reportFailed, Text: err.Error()})
 		return 0
 	}
-	LetGo()
+	CloseStdio()
 	g.watch()
 	send(g.reports, report{Kind: reportEmpty})
 	return 0
 }
 
-// watch looks after the group until it is empty.
+// watch handles events until the group is empty.
 func (g *guardian) watch() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for g.leading || g.begun != nil || !g.group.empty() {
-		g.keep(now())
-		timer.Reset(g.rest(now()))
+	for g.leading || g.started != nil || !g.group.empty() {
+		g.enforceDeadline(now())
+		timer.Reset(g.untilDue(now()))
 		select {
 		case o, ok := <-g.orders:
-			g.obey(o, ok)
-		case c, ok := <-g.changes:
-			g.note(c, ok)
-		case r := <-g.begun:
-			g.begun = nil
+			g.handleOrder(o, ok)
+		case c, ok := <-g.children:
+			g.handleChild(c, ok)
+		case r := <-g.started:
+			g.started = nil
 			send(g.reports, r)
 		case <-timer.C:
 		}
 	}
 }
 
-// keep keeps to the deadline.
-func (g *guardian) keep(at time.Duration) {
-	if at >= g.deadline.Term && !g.hurried {
+func (g *guardian) enforceDeadline(at time.Duration) {
+	if at >= g.deadline.Term && !g.terminated {
 		g.catchUp()
 	}
-	if at >= g.deadline.Term && !g.hurried {
-		g.hurried = true
-		g.refused(g.group.terminate())
+	if at >= g.deadline.Term && !g.terminated {
+		g.terminated = true
+		g.checkSent(g.group.terminate())
 		send(g.reports, report{Kind: reportLate})
 	}
 	if at >= g.deadline.Kill {
 		g.kill(at)
 	}
-	if g.wanted && !g.hurried { // nothing begins after its line
-		g.open()
+	if g.mayStart && !g.terminated { // nothing starts after its safety line
+		g.openGate()
 	}
 }
 
-// kill kills what is left of the group, again and again until nothing is: a
-// process that may not be signalled now may be later.
+// kill repeats SIGKILL until the group is empty: a process that may not be
+// signalled now may be later.
 func (g *guardian) kill(at time.Duration) {
 	switch {
 	case !g.killed:
-		g.killed, g.since = true, at
-	case at < g.again:
+		g.killed, g.killedAt = true, at
+	case at < g.killAgain:
 		return
 	}
-	g.again = at + wakeEvery
+	g.killAgain = at + wakeEvery
 	switch err := g.group.kill(); {
 	case errors.Is(err, syscall.EPERM):
-		g.refused(err)
-	case at-g.since >= survivesAfter:
+		g.checkSent(err)
+	case at-g.killedAt >= survivesAfter:
 		g.warnStuck(nil)
 	}
 }
 
-// refused takes in what came of a signal that should end the command.
-func (g *guardian) refused(err error) {
+// checkSent warns if a signal that should end the command could not be sent.
+func (g *guardian) checkSent(err error) {
 	if errors.Is(err, syscall.EPERM) {
 		g.warnStuck(err)
 	}
 }
 
-// warnStuck tells people, once, that the command runs on, and once more when
-// nobody is left to renew its lease. This process does it itself: the runner may
-// be stopped or gone.
+// warnStuck warns once that the command runs on, and once more when nobody is left
+// to renew its lease. It writes itself: the runner may be stopped or gone.
 func (g *guardian) warnStuck(refused error) {
 	if !g.stuck {
 		why := g.group.survivors(refused)
@@ -157,50 +155,50 @@ func (g *guardian) warnStuck(refused error) {
 	}
 }
 
-// catchUp reads what the runner has sent before the deadline is judged: this
-// process may be the one that was late.
+// catchUp handles what the runner has sent before the deadline counts: this process
+// may be the one that is late.
 func (g *guardian) catchUp() {
 	for g.orders != nil {
 		select {
 		case o, ok := <-g.orders:
-			g.obey(o, ok)
-		case <-time.After(mostOnItsWay):
+			g.handleOrder(o, ok)
+		case <-time.After(deliveryTime):
 			return
 		}
 	}
 }
 
-// rest returns how long nothing will be due.
-func (g *guardian) rest(at time.Duration) time.Duration {
+// untilDue returns how long nothing is due.
+func (g *guardian) untilDue(at time.Duration) time.Duration {
 	next := g.deadline.Term
-	if g.hurried {
+	if g.terminated {
 		next = g.deadline.Kill
 	}
-	rest := never
+	pause := never
 	if g.killed {
-		next = g.again
+		next = g.killAgain
 	}
 	if next != never {
-		rest = min(max(next-at, 0), wakeEvery)
+		pause = min(max(next-at, 0), wakeEvery)
 	}
 	if !g.leading {
-		rest = min(rest, lookEvery)
+		pause = min(pause, pollEvery)
 	}
-	return rest
+	return pause
 }
 
-// obey does what the runner wants. Where there is no runner any more, nobody
-// renews the lease, and the command has to go.
-func (g *guardian) obey(o order, ok bool) {
+// handleOrder obeys the runner. Without a runner nobody renews the lease, and the
+// command has to go.
+func (g *guardian) handleOrder(o order, ok bool) {
 	if !ok {
 		g.orders = nil
 		o.Kind = orderStop
 	}
 	switch o.Kind {
 	case orderGo:
-		g.wanted = true
+		g.mayStart = true
 	case orderDeadline:
-		if !g.hurried { // an answer after the line does not bring the lease back
+		if !g.terminated { // a renewal after the safety line comes too late
 			g.deadline = o.Deadline
 		}
 	case orderSignal:
@@ -210,40 +208,40 @@ func (g *guardian) obey(o order, ok bool) {
 	}
 }
 
-// pass hands a signal on. Whoever wants the command to end hears each time that
-// it cannot be told.
+// pass sends a signal on. One that should end the command warns each time that it
+// cannot be sent.
 func (g *guardian) pass(s syscall.Signal) {
 	err := g.group.signal(s)
 	if Ends(s) {
 		g.stuck = g.stuck && err == nil
-		g.refused(err)
+		g.checkSent(err)
 	}
 }
 
-// open lets the command begin.
-func (g *guardian) open() {
-	if g.gate != nil && !g.hurried {
+// openGate lets the command start.
+func (g *guardian) openGate() {
+	if g.gate != nil {
 		_, _ = g.gate.Write([]byte{1})
 		g.gate.Close()
 		g.gate = nil
 	}
 }
 
-// stop ends the command before its deadline, so this is no report's business.
+// stop ends the command before its deadline. The runner knows why, so it reports
+// nothing.
 func (g *guardian) stop() {
 	at := now()
-	g.deadline = g.deadline.hasten(at, g.grace)
-	if !g.hurried {
-		g.hurried = true
-		g.refused(g.group.terminate())
+	g.deadline = g.deadline.startingAt(at, g.grace)
+	if !g.terminated {
+		g.terminated = true
+		g.checkSent(g.group.terminate())
 	}
 }
 
-// note takes in what happened to a child.
-func (g *guardian) note(c change, ok bool) {
+func (g *guardian) handleChild(c childEvent, ok bool) {
 	switch {
 	case !ok:
-		g.changes = nil
+		g.children = nil
 	case c.pid != int(g.group):
 	case c.status.Stopped():
 		send(g.reports, report{Kind: reportStopped, Signal: int(c.status.StopSignal())})

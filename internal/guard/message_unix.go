@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// orderKind is what the runner wants of the guardian.
+// orderKind is what the guardian has to do.
 type orderKind string
 
 const (
 	orderPlan     orderKind = "plan"     // the first: what to run, and until when
-	orderGo       orderKind = "go"       // let the command begin
+	orderGo       orderKind = "go"       // let the command start
 	orderDeadline orderKind = "deadline" // the lease was renewed, or is being broken
-	orderSignal   orderKind = "signal"   // hand a signal on to the group
+	orderSignal   orderKind = "signal"   // send a signal to the group
 	orderStop     orderKind = "stop"     // SIGTERM now, SIGKILL when the grace is over
 )
 
@@ -29,13 +29,13 @@ type order struct {
 	Grace    time.Duration `json:",omitzero"`
 }
 
-// reportKind is what the guardian has seen.
+// reportKind is what happened to the command.
 type reportKind string
 
 const (
-	reportBorn    reportKind = "born"    // the group is there; the command has not begun
-	reportRuns    reportKind = "runs"    // it has
-	reportFailed  reportKind = "failed"  // it cannot
+	reportBorn    reportKind = "born"    // the group exists; the command has not started
+	reportRuns    reportKind = "runs"    // the command has started
+	reportFailed  reportKind = "failed"  // the command cannot be started
 	reportStopped reportKind = "stopped" // it was stopped, as by Ctrl-Z
 	reportLate    reportKind = "late"    // the deadline passed; SIGTERM was sent
 	reportStuck   reportKind = "stuck"   // the command cannot be stopped; standard error says why
@@ -53,11 +53,11 @@ type report struct {
 	Text   string `json:",omitzero"`
 }
 
-// send writes one message. The reader may be gone: it then shows otherwise.
+// send writes one message. A reader that is gone shows when its pipe closes.
 func send(f *os.File, message any) { _ = json.NewEncoder(f).Encode(message) }
 
-// receive delivers what the other side sends, and closes the channel when that
-// has nothing more to say, most often because it is gone.
+// receive returns the messages of the other side. The channel closes with the
+// pipe, most often because that process has ended.
 func receive[T any](f *os.File) <-chan T {
 	c := make(chan T)
 	go func() {

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pipes are handed to the next process under the number that they have here,
-// which nobody else uses: the user's own open files keep theirs, up to the
-// command.
+// A pipe has the same number in the next process: so the user's own open files keep
+// theirs, up to the command.
 
 // start starts this program in another role, in a process group of its own,
 // with these files besides the standard ones.
@@ -45,8 +44,8 @@ func inheritable(fd uintptr, yes bool) error {
 	return err
 }
 
-// inherited returns the files that start was given, and keeps them from going
-// any further.
+// inherited returns the files that start was given. The next process does not
+// inherit them.
 func inherited(args []string, want int) ([]*os.File, error) {
 	if len(args) < want {
 		return nil, errByHand
@@ -64,9 +63,9 @@ func inherited(args []string, want int) ([]*os.File, error) {
 
 var errByHand = errors.New("this is a part of leasehold run and cannot be started by hand")
 
-// LetGo gives up standard input and output where they are the command's: who
-// reads its output then sees the end when the command closes it.
-func LetGo() {
+// CloseStdio gives up standard input and output, which are the command's: a reader
+// of its output then sees the end when the command closes it.
+func CloseStdio() {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return

@@ -13,67 +13,65 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runner is the first role, seen from the process side: what it takes to run a
-// command under a lease and a guardian.
+// runner is the first role: it runs a command under a lease and a guardian.
 type runner struct {
 	command *Command
 	lease   Lease
-	tell    func(string) // for people
+	warn    func(string) // for people
 	signals chan os.Signal
 
 	guardian int      // its pid
 	orders   *os.File // to the guardian
 	reports  <-chan report
-	pipes    []*os.File // our ends of both
+	pipes    []*os.File // this process's ends of both
 	terminal *terminal
 
-	group    group
-	deadline deadline
-	asked    bool // somebody asked this process alone to be suspended
-	ended    bool // the command has; its group may not be empty
-	empty    bool // the group is
-	lost     bool
-	warned   bool // people know that the command cannot be stopped
-	outcome  Outcome
-	fault    error // why the command did not begin
-	leftover <-chan time.Time
-	late     *time.Timer
+	group        group
+	deadline     deadline
+	suspendAlone bool // SIGTSTP came to this process, not to its group
+	ended        bool // the command has; its group may not be empty
+	empty        bool // the group is
+	lost         bool
+	warned       bool // of a command that cannot be stopped
+	outcome      Outcome
+	startErr     error            // why the command did not start
+	leftover     <-chan time.Time // time to mention what the command left behind
+	late         *time.Timer      // at deadline.Kill
 }
 
 // noticeAfter is how long processes that a command left behind may take to end
-// before anybody is told that they are waited for.
+// before the user learns that they are waited for.
 const noticeAfter = time.Second
 
-// Signals returns a channel for the signals that are meant for the command. It
-// already gets those that would end the program: ask for it early and give it
-// to Run, and none is lost in between.
+// Signals returns a channel for Run, of the signals that are meant for the command.
+// Call it early: from then on it receives those that would end the program.
 func Signals() chan os.Signal {
 	c := make(chan os.Signal, 64)
-	hear(c, endings)
+	catch(c, endings)
 	return c
 }
 
-// Run runs the command as long as the lease is held, and returns when the
-// command has ended and its process group is empty. An error means that there
-// was no command, or that its guardian failed; CodeOf knows the code of the
-// former. Tell is called with what people should know.
-func Run(c *Command, l Lease, signals chan os.Signal, tell func(string)) (Outcome, error) {
-	r := &runner{command: c, lease: l, signals: signals, tell: tell, late: time.NewTimer(time.Hour)}
+// Run runs the command as long as the lease is held, and returns when the command
+// has ended and its process group is empty. An error means that the command did
+// not start, and CodeOf has its exit code, or that its guardian died: ErrGuardian.
+// Warn is called with messages for the user.
+func Run(c *Command, l Lease, signals chan os.Signal, warn func(string)) (Outcome, error) {
+	r := &runner{command: c, lease: l, signals: signals, warn: warn, late: time.NewTimer(time.Hour)}
 	adopt()
 	if err := r.startGuardian(); err != nil {
 		return Outcome{}, fmt.Errorf("the guardian cannot be started: %w", err)
 	}
 	signal.Ignore(syscall.SIGTTOU) // not before: the guardian would inherit it
-	hear(signals, others)
+	catch(signals, others)
 	r.terminal = openTerminal()
 	defer r.terminal.close()
-	r.send(order{Kind: orderPlan, Path: c.Path, Args: c.Args, Grace: c.Grace, Deadline: r.draw()})
+	r.send(order{Kind: orderPlan, Path: c.Path, Args: c.Args, Grace: c.Grace, Deadline: r.updateDeadline()})
 	for r.reports != nil {
 		r.step()
 	}
-	r.reap()
+	r.waitForGuardian()
 	r.outcome.Lost = r.lost
-	return r.outcome, r.verdict()
+	return r.outcome, r.failure()
 }
 
 func (r *runner) startGuardian() error {
@@ -105,19 +103,18 @@ func (r *runner) closePipes() {
 
 func (r *runner) send(o order) { send(r.orders, o) }
 
-// draw draws the deadline anew. The clock is read before the lease is asked:
-// else what passes in between would be counted twice.
-func (r *runner) draw() deadline {
+// updateDeadline computes the deadline from the lease. It reads the clock first:
+// time that passes in between must not extend the deadline.
+func (r *runner) updateDeadline() deadline {
 	at := now()
 	line, end := r.lease.Remaining()
 	r.deadline = deadlineOf(at, line, end, r.command.Grace)
-	r.watchDeadline(at)
+	r.setTimer(at)
 	return r.deadline
 }
 
-// watchDeadline has the runner itself look at the moment at which everything
-// should be over.
-func (r *runner) watchDeadline(at time.Duration) {
+// setTimer has the runner check at the deadline that the command is gone.
+func (r *runner) setTimer(at time.Duration) {
 	if r.deadline.Kill == never {
 		r.late.Stop()
 		return
@@ -125,7 +122,7 @@ func (r *runner) watchDeadline(at time.Duration) {
 	r.late.Reset(max(r.deadline.Kill-at, 0))
 }
 
-// step waits for the next thing to happen and does what it asks for.
+// step handles the next event.
 func (r *runner) step() {
 	lost := r.lease.Lost()
 	if r.lost {
@@ -137,37 +134,37 @@ func (r *runner) step() {
 			r.reports = nil
 			return
 		}
-		r.hear(report)
+		r.handle(report)
 	case <-lost:
-		r.lose()
+		r.stopCommand()
 	case <-r.lease.Changed():
 		if !r.lost {
-			r.send(order{Kind: orderDeadline, Deadline: r.draw()})
+			r.send(order{Kind: orderDeadline, Deadline: r.updateDeadline()})
 		}
 	case s := <-r.signals:
 		r.pass(s.(syscall.Signal))
 	case <-r.leftover:
 		r.leftover = nil
-		r.tell("the command has ended, but processes that it left in its group run on; the lease is held until they end")
+		r.warn("the command has ended, but processes that it left in its group run on; the lease is held until they end")
 	case <-r.late.C:
-		r.judge()
+		r.enforceDeadline()
 	}
 }
 
-// lose ends the command because the lease is lost. What was left of the lease
-// when last seen bounds its grace.
-func (r *runner) lose() {
+// stopCommand ends the command because the lease is lost. The last known end of the
+// lease bounds its grace.
+func (r *runner) stopCommand() {
 	r.lost = true
-	r.deadline = r.deadline.hasten(now(), r.command.Grace)
-	r.watchDeadline(now())
+	r.deadline = r.deadline.startingAt(now(), r.command.Grace)
+	r.setTimer(now())
 	r.send(order{Kind: orderStop})
 }
 
-// judge does the guardian's work if it has not: it may be stopped.
-func (r *runner) judge() {
+// enforceDeadline kills the command if the guardian has not: it may be stopped.
+func (r *runner) enforceDeadline() {
 	at := now()
 	if at < r.deadline.Kill {
-		r.watchDeadline(at)
+		r.setTimer(at)
 		return
 	}
 	r.lost = true
@@ -176,21 +173,21 @@ func (r *runner) judge() {
 	}
 	switch err := r.group.kill(); {
 	case !errors.Is(err, syscall.EPERM) || r.warned:
-	case at < r.deadline.Kill+survivesAfter: // the guardian's warning may be under way
+	case at < r.deadline.Kill+survivesAfter: // the guardian may still warn
 		r.late.Reset(wakeEvery)
 	default:
 		r.warnStuck(err)
 	}
 }
 
-// warnStuck says what the guardian would, where that does not act.
+// warnStuck warns in the guardian's place.
 func (r *runner) warnStuck(refused error) {
 	if r.warned {
 		return
 	}
 	if why := r.group.survivors(refused); why != "" {
 		r.warned = true
-		r.tell(why)
+		r.warn(why)
 		r.stuck()
 	}
 }
@@ -201,12 +198,12 @@ func (r *runner) stuck() {
 	}
 }
 
-// reap waits for the guardian. If it did not say that the group is empty, it
-// died, and what it guarded has to go.
-func (r *runner) reap() {
+// waitForGuardian waits until the guardian has ended. If it did not report that the
+// group is empty it died, and the command has to go.
+func (r *runner) waitForGuardian() {
 	r.closePipes()
 	if !r.empty && r.group != 0 {
-		r.clear()
+		r.killGroup()
 	}
 	for {
 		var status unix.WaitStatus
@@ -216,27 +213,27 @@ func (r *runner) reap() {
 	}
 }
 
-// clear kills the group until it is empty.
-func (r *runner) clear() {
-	for begin := now(); ; {
+// killGroup repeats SIGKILL until the group is empty.
+func (r *runner) killGroup() {
+	for start := now(); ; {
 		err := r.group.kill()
 		var status unix.WaitStatus
-		_, _ = unix.Wait4(-int(r.group), &status, unix.WNOHANG, nil) // orphans that came to us
+		_, _ = unix.Wait4(-int(r.group), &status, unix.WNOHANG, nil) // orphans that this process adopted
 		if r.group.empty() {
 			return
 		}
-		if errors.Is(err, syscall.EPERM) || now()-begin >= survivesAfter {
+		if errors.Is(err, syscall.EPERM) || now()-start >= survivesAfter {
 			r.warnStuck(err)
 		}
-		time.Sleep(lookEvery / 4) // nobody tells when a foreign process ends
+		time.Sleep(pollEvery / 4) // no event says when a foreign process ends
 	}
 }
 
-// verdict says what went wrong besides the command itself.
-func (r *runner) verdict() error {
+// failure returns what went wrong besides the command itself.
+func (r *runner) failure() error {
 	switch {
-	case r.fault != nil:
-		return r.fault
+	case r.startErr != nil:
+		return r.startErr
 	case !r.empty && r.warned:
 		return fmt.Errorf("%w, and the command, which could not be killed, ran on until it ended", ErrGuardian)
 	case !r.empty:

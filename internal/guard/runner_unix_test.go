@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestGoingOnOvertakesTheStop: whoever lets the runner go on before it has heard
-// that the command was stopped does not find it stopped afterwards.
-func TestGoingOnOvertakesTheStop(t *testing.T) {
+// TestContinueOvertakesStop: a SIGCONT before the report that the command was stopped
+// keeps the runner from stopping afterwards.
+func TestContinueOvertakesStop(t *testing.T) {
 	_, orders, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -22,17 +22,17 @@ func TestGoingOnOvertakesTheStop(t *testing.T) {
 	defer orders.Close()
 	r := &runner{group: group(os.Getpid()), orders: orders, terminal: &terminal{fd: -1}}
 	r.pass(syscall.SIGTSTP)
-	if !r.asked {
+	if !r.suspendAlone {
 		t.Error("after SIGTSTP nobody asked for a stop")
 	}
 	r.pass(syscall.SIGCONT)
-	if r.asked {
+	if r.suspendAlone {
 		t.Error("after SIGCONT the runner would still stop itself when it hears of the command's stop")
 	}
 }
 
-// paperLease is a lease without a store.
-type paperLease struct {
+// fakeLease is a lease without a store.
+type fakeLease struct {
 	lost    chan struct{}
 	changed chan struct{}
 
@@ -40,12 +40,12 @@ type paperLease struct {
 	line, end time.Time // zero: none
 }
 
-func newPaperLease() *paperLease {
-	return &paperLease{lost: make(chan struct{}), changed: make(chan struct{}, 1)}
+func newFakeLease() *fakeLease {
+	return &fakeLease{lost: make(chan struct{}), changed: make(chan struct{}, 1)}
 }
 
-// renew draws line and end anew, counted from now.
-func (l *paperLease) renew(line, end time.Duration) *paperLease {
+// renew sets line and end, counted from now.
+func (l *fakeLease) renew(line, end time.Duration) *fakeLease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.line, l.end = time.Now().Add(line), time.Now().Add(end)
@@ -56,10 +56,10 @@ func (l *paperLease) renew(line, end time.Duration) *paperLease {
 	return l
 }
 
-func (l *paperLease) Lost() <-chan struct{}    { return l.lost }
-func (l *paperLease) Changed() <-chan struct{} { return l.changed }
+func (l *fakeLease) Lost() <-chan struct{}    { return l.lost }
+func (l *fakeLease) Changed() <-chan struct{} { return l.changed }
 
-func (l *paperLease) Remaining() (line, end time.Duration) {
+func (l *fakeLease) Remaining() (line, end time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.end.IsZero() {
@@ -71,8 +71,8 @@ func (l *paperLease) Remaining() (line, end time.Duration) {
 func shell(script string) *Command {
 	return &Command{
 		Path: "/bin/sh", Args: []string{"sh", "-c", script}, Grace: 5 * time.Second,
-		Env:   append(os.Environ(), "GORACE=atexit_sleep_ms=0"), // each role would take a nap at its end
-		Began: func() {}, Guardian: testGuardian,
+		Env:     append(os.Environ(), "GORACE=atexit_sleep_ms=0"), // each role would sleep at its end
+		Started: func() {}, Guardian: testGuardian,
 	}
 }
 
@@ -83,19 +83,18 @@ func run(t *testing.T, c *Command, l Lease) (Outcome, error) {
 
 func TestRunWithoutAnEnd(t *testing.T) {
 	for script, code := range map[string]int{"exit 0": 0, "exit 5": 5, "kill -9 $$": 137} {
-		got, err := run(t, shell(script), newPaperLease())
+		got, err := run(t, shell(script), newFakeLease())
 		if want := (Outcome{Code: code}); got != want || err != nil {
 			t.Errorf("Run(%q) = %+v, %v, want %+v", script, got, err, want)
 		}
 	}
 }
 
-// TestDeadlinePasses: nothing is ever lost or renewed here; the guardian alone
-// keeps to what it was told, and a command that ignores SIGTERM is killed within
-// the lease.
+// TestDeadlinePasses: nothing is lost or renewed; the guardian alone enforces the
+// deadline, and a command that ignores SIGTERM is killed within the lease.
 func TestDeadlinePasses(t *testing.T) {
 	begin := time.Now()
-	got, err := run(t, shell(`trap "" TERM; while :; do sleep 0.1; done`), newPaperLease().renew(time.Second, 2*time.Second))
+	got, err := run(t, shell(`trap "" TERM; while :; do sleep 0.1; done`), newFakeLease().renew(time.Second, 2*time.Second))
 	if want := (Outcome{Code: 137, Lost: true}); got != want || err != nil {
 		t.Errorf("Run = %+v, %v, want %+v", got, err, want)
 	}
@@ -106,7 +105,7 @@ func TestDeadlinePasses(t *testing.T) {
 
 // TestDeadlineMoves: a command outlives its first deadline if there is a new one.
 func TestDeadlineMoves(t *testing.T) {
-	l := newPaperLease().renew(time.Second, 2*time.Second)
+	l := newFakeLease().renew(time.Second, 2*time.Second)
 	timer := time.AfterFunc(300*time.Millisecond, func() { l.renew(20*time.Second, 21*time.Second) })
 	defer timer.Stop()
 	got, err := run(t, shell("sleep 2.2"), l)
@@ -117,33 +116,33 @@ func TestDeadlineMoves(t *testing.T) {
 
 // TestLostEarly: SIGTERM comes with the loss, not with the line.
 func TestLostEarly(t *testing.T) {
-	l := newPaperLease().renew(50*time.Second, 55*time.Second)
-	begun := filepath.Join(t.TempDir(), "begun")
+	l := newFakeLease().renew(50*time.Second, 55*time.Second)
+	started := filepath.Join(t.TempDir(), "started")
 	go func() {
-		for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
-			time.Sleep(5 * time.Millisecond) // nothing tells when another process gets somewhere
+		for _, err := os.Stat(started); err != nil; _, err = os.Stat(started) {
+			time.Sleep(5 * time.Millisecond) // no event says how far another process is
 		}
 		close(l.lost)
 	}()
-	got, err := run(t, shell(`trap 'exit 3' TERM; : >'`+begun+`'; while :; do sleep 0.05; done`), l)
+	got, err := run(t, shell(`trap 'exit 3' TERM; : >'`+started+`'; while :; do sleep 0.05; done`), l)
 	if want := (Outcome{Code: 3, Lost: true}); got != want || err != nil {
 		t.Errorf("Run = %+v, %v, want %+v", got, err, want)
 	}
 }
 
-// TestLostBeforeItBegan: a command whose lease is over is never begun.
-func TestLostBeforeItBegan(t *testing.T) {
-	begun := filepath.Join(t.TempDir(), "begun")
-	got, err := run(t, shell(": >'"+begun+"'"), newPaperLease().renew(0, 0))
+// TestLostBeforeStart: a command whose lease is over is never started.
+func TestLostBeforeStart(t *testing.T) {
+	started := filepath.Join(t.TempDir(), "started")
+	got, err := run(t, shell(": >'"+started+"'"), newFakeLease().renew(0, 0))
 	if !got.Lost || err != nil {
 		t.Errorf("Run = %+v, %v, want it lost", got, err)
 	}
-	if _, err := os.Stat(begun); err == nil {
+	if _, err := os.Stat(started); err == nil {
 		t.Error("the command ran without a lease")
 	}
 }
 
-func TestCommandThatCannotBegin(t *testing.T) {
+func TestCommandThatCannotStart(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -155,7 +154,7 @@ func TestCommandThatCannotBegin(t *testing.T) {
 	for path, want := range map[string]int{"/no/such/command": 127, plain: 126, orphan: 127} {
 		c := shell("")
 		c.Path, c.Args = path, []string{path}
-		if _, err := run(t, c, newPaperLease()); err == nil || CodeOf(err) != want {
+		if _, err := run(t, c, newFakeLease()); err == nil || CodeOf(err) != want {
 			t.Errorf("Run(%q) = %v with code %d, want code %d", path, err, CodeOf(err), want)
 		}
 	}
@@ -175,13 +174,13 @@ func TestFind(t *testing.T) {
 
 // TestGuardianDies: whatever the command is doing, it is killed.
 func TestGuardianDies(t *testing.T) {
-	_, err := run(t, shell("kill -9 $PPID; sleep 600"), newPaperLease())
+	_, err := run(t, shell("kill -9 $PPID; sleep 600"), newFakeLease())
 	if !errors.Is(err, ErrGuardian) {
 		t.Errorf("Run = %v, want %v", err, ErrGuardian)
 	}
 }
 
-// TestRolesByHand: the inner roles say what they are instead of doing harm.
+// TestRolesByHand: guardian and launcher refuse to be started by hand.
 func TestRolesByHand(t *testing.T) {
 	for _, args := range [][]string{nil, {"x", "y"}, {"0", "1"}, {"998", "999"}} {
 		if code := Guardian(args, testLauncher); code != 64 {
@@ -193,8 +192,7 @@ func TestRolesByHand(t *testing.T) {
 	}
 }
 
-// TestClockIsShared: two readings by different processes are comparable, since
-// both are of the machine.
+// TestClockIsShared: readings of different processes are comparable.
 func TestClockIsShared(t *testing.T) {
 	first := now()
 	if second := now(); second < first || second-first > 10*time.Second {

@@ -8,16 +8,15 @@ import (
 	"syscall"
 )
 
-// The signals that are handed on to the command.
+// The signals that are passed on to the command.
 var (
 	endings = []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2}
 	others  = []os.Signal{syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
 )
 
-// hear catches signals, except those that whoever started the program wanted
-// ignored, as nohup does. Caught ones, unlike ignored ones, are not handed down
-// to the command.
-func hear(c chan<- os.Signal, signals []os.Signal) {
+// catch receives signals, except those that were ignored when the program started,
+// as under nohup. The command inherits ignored signals, but not caught ones.
+func catch(c chan<- os.Signal, signals []os.Signal) {
 	for _, s := range signals {
 		if !signal.Ignored(s) {
 			signal.Notify(c, s)
@@ -25,7 +24,7 @@ func hear(c chan<- os.Signal, signals []os.Signal) {
 	}
 }
 
-// Ends reports whether a signal asks a program to end.
+// Ends reports whether a signal means that a program should end.
 func Ends(s os.Signal) bool {
 	return s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP || s == syscall.SIGQUIT
 }

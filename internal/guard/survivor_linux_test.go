@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestSurvivors: a group is described by those of its processes that run, and
-// not at all when none does.
+// TestSurvivors: the message names the processes that run, and is empty when none
+// does.
 func TestSurvivors(t *testing.T) {
 	cmd := exec.Command("sleep", "600")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

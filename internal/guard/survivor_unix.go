@@ -13,8 +13,8 @@ import (
 // A command that changed its user, as sudo does, may not be signalled by a
 // process without privileges: kill(2) says EPERM, and the command runs on.
 
-// mostSurvivors bounds how many processes a message names.
-const mostSurvivors = 4
+// maxSurvivors bounds how many processes a message names.
+const maxSurvivors = 4
 
 // survivesAfter is how long members may take to end after SIGKILL before they
 // count as survivors, where the signal could be sent.
@@ -28,11 +28,11 @@ type member struct {
 	ended bool // nobody has waited for it yet
 }
 
-// survivors says which processes of the group run on and why they cannot be
-// stopped, with what to do about it. It is empty if none does. Refused is what
-// kill said, nil where the signal could be sent.
+// survivors returns a message: which processes of the group run on, why they cannot
+// be stopped, and what to do. It is empty if none runs. Refused is kill's error,
+// nil if the signal could be sent.
 func (g group) survivors(refused error) string {
-	all := g.members()
+	all := membersOf(g)
 	living := living(all)
 	if g.empty() || len(all) > 0 && len(living) == 0 {
 		return ""
@@ -52,7 +52,7 @@ func describe(g group, living []member) string {
 		return fmt.Sprintf("process group %d", g)
 	}
 	var names []string
-	for _, m := range living[:min(len(living), mostSurvivors)] {
+	for _, m := range living[:min(len(living), maxSurvivors)] {
 		names = append(names, fmt.Sprintf("process %d (%q, uid %s)", m.pid, m.name, m.uid))
 	}
 	if more := len(living) - len(names); more > 0 {

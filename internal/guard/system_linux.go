@@ -14,17 +14,18 @@ import (
 // clockID goes on while the machine sleeps.
 const clockID = unix.CLOCK_BOOTTIME
 
-// adopt makes this process the parent of orphans among its descendants, so that
-// a group's last member can be seen to end. Elsewhere, init has to do.
+// adopt makes this process the parent of orphans among its descendants, so that it
+// sees a group's last member end. Elsewhere init is.
 func adopt() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // older kernels: init
 }
 
 // dieWithParent has the kernel kill the process when the thread that started it
-// ends, which must therefore be one that lasts.
+// ends: that thread must last.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// program is the file of this program, even if another has taken its name since.
+// program returns the file of this program, even if its name is another file's by
+// now.
 func program() (string, error) {
 	const self = "/proc/self/exe"
 	if _, err := os.Stat(self); err == nil {
@@ -33,12 +34,12 @@ func program() (string, error) {
 	return os.Executable()
 }
 
-// rename tells ps and top what this process is for.
+// rename sets the name that ps and top show.
 func rename(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }
 
-// members lists the processes of the group, as far as /proc shows them, the
-// command itself first.
-func (g group) members() []member {
+// membersOf returns the processes of the group that /proc shows, the command itself
+// first.
+func membersOf(g group) []member {
 	entries, _ := os.ReadDir("/proc")
 	var all []member
 	for _, e := range entries {

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockID: on macOS and the BSDs this one goes on during sleep, or there is none
-// that does.
+// clockID goes on during sleep on macOS and the BSDs, or no clock does.
 const clockID = unix.CLOCK_MONOTONIC
 
 func adopt() {}
@@ -21,5 +20,5 @@ func program() (string, error) { return os.Executable() }
 
 func rename(string) {}
 
-// members: there is no way to list them without another program.
-func (g group) members() []member { return nil }
+// membersOf returns none: only another program could list them.
+func membersOf(group) []member { return nil }

@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the controlling terminal, if there is one. Its foreground group
-// gets what is typed and the signals of the keys; the command has a group of its
-// own, so the terminal has to be handed to it and taken back.
+// terminal is the controlling terminal, if there is one. Its foreground group gets
+// the input and the signals of the keys; the command has a group of its own, which
+// has to become the foreground group, and this process's again afterwards.
 type terminal struct {
 	fd    int   // -1: none
 	own   int   // the group of this process, which the shell knows
 	input bool  // standard input is this terminal
-	given group // who has it from us, if anybody
+	given group // has the terminal from this process; 0: none
 }
 
 func openTerminal() *terminal {
@@ -25,19 +25,19 @@ func openTerminal() *terminal {
 	return &terminal{fd: fd, own: unix.Getpgrp(), input: fd >= 0 && err == nil}
 }
 
-// close takes the terminal back as well.
+// close reclaims the terminal as well.
 func (t *terminal) close() {
 	if t.fd >= 0 {
-		t.takeBack()
+		t.reclaim()
 		unix.Close(t.fd)
 	}
 }
 
-// inFront reports whether this process's group has the terminal.
-func (t *terminal) inFront() bool { return t.fd >= 0 && t.holder() == t.own }
+// isForeground reports whether this process's group has the terminal.
+func (t *terminal) isForeground() bool { return t.fd >= 0 && t.foreground() == t.own }
 
-// holder returns the group that has the terminal, 0 if none.
-func (t *terminal) holder() int {
+// foreground returns the group that has the terminal, 0 if none.
+func (t *terminal) foreground() int {
 	g, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
 	if err != nil {
 		return 0
@@ -45,34 +45,34 @@ func (t *terminal) holder() int {
 	return int(int32(g))
 }
 
-// expected reports whether the command should have the terminal from the start.
-// Where standard input is something else, the command may be a part of a
-// pipeline whose other parts need the keys; it gets the terminal when it asks.
-func (t *terminal) expected() bool { return t.input && t.inFront() }
+// givenAtStart reports whether the command has the terminal from the start. Where
+// standard input is something else, the command may be a part of a pipeline whose
+// other parts need the keys; it gets the terminal when it uses it.
+func (t *terminal) givenAtStart() bool { return t.input && t.isForeground() }
 
-// give hands the terminal over. A process in the background is stopped for that
-// unless it ignores SIGTTOU; this one does, from when its guardian runs.
+// give makes g the foreground group. A process in the background is stopped for
+// that unless it ignores SIGTTOU, as this one does once its guardian runs.
 func (t *terminal) give(g group) {
 	if unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, int(g)) == nil {
 		t.given = g
 	}
 }
 
-// takeBack undoes give, unless somebody else has the terminal by now.
-func (t *terminal) takeBack() {
+// reclaim undoes give, unless another group has the terminal by now.
+func (t *terminal) reclaim() {
 	if t.given == 0 {
 		return
 	}
-	holder := t.holder()
-	if holder == int(t.given) || group(holder).empty() {
+	foreground := t.foreground()
+	if foreground == int(t.given) || group(foreground).empty() {
 		_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, t.own)
 	}
 	t.given = 0
 }
 
-// suspend stops this process, or its whole group as Ctrl-Z would, until somebody
-// lets it go on. SIGTSTP is caught, and Go cannot undo that; SIGTTIN never is.
-// Unlike SIGSTOP it does nothing where no shell could let the process go on.
+// suspend stops this process, or its whole group as Ctrl-Z would, until SIGCONT.
+// SIGTSTP is caught, and Go cannot undo that; SIGTTIN never is. Unlike SIGSTOP it
+// does nothing where there is no shell to continue the process.
 func suspend(whole bool) {
 	pid := unix.Getpid()
 	if whole {

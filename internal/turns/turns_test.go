@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// However many do it, together they take their share and no more.
+// All work together takes its share and no more.
 func TestShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const share, workers, steps, each = 0.1, 100, 10, 100 * time.Microsecond
@@ -33,7 +33,7 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// What comes after a quiet time does not rest.
+// Work after a quiet time does not pause.
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(0.1, 0)
@@ -47,7 +47,7 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// A step that waits for somebody keeps nobody from a turn.
+// A blocked step does not block the others.
 func TestStuckStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(0.1, time.Millisecond)

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/internal/rest"
 	"github.com/leasehold/leasehold/wire"
 )
 
 // acquire serves POST /v1/leases/acquire.
-func (s *Server) acquire(c *call, in wire.AcquireRequest) (wire.Grant, error) {
+func acquire(c *call, in wire.AcquireRequest) (wire.Grant, error) {
 	r, wait, err := in.Request()
 	if err == nil {
 		err = r.Validate()
@@ -30,7 +31,7 @@ func (s *Server) acquire(c *call, in wire.AcquireRequest) (wire.Grant, error) {
 		return wire.Grant{}, c.forbidden(r.Resource)
 	}
 	r.Caller = c.caller.Name
-	g, err := s.grant(c, r, in.Blocking, wait)
+	g, err := grant(c, r, in.Blocking, wait)
 	if err != nil {
 		return wire.Grant{}, err
 	}
@@ -38,53 +39,54 @@ func (s *Server) acquire(c *call, in wire.AcquireRequest) (wire.Grant, error) {
 		c.status = http.StatusOK
 	}
 	if r.ID.IsZero() {
-		c.undelivered = func() { c.giveBack(g.Lease) }
+		c.undelivered = func() { releaseUndelivered(c, g.Lease) }
 	}
 	return wire.FromGrant(g, in.Blocking), nil
 }
 
-// checkBatched keeps the others in a batch from waiting for one that does.
+// checkBatched refuses to wait in a batch: the other operations would wait, too.
 func checkBatched(in wire.AcquireRequest) error {
 	switch {
 	case in.Blocking:
-		return invalid("blocking", "is true; a batch does not wait, so wait with a call of its own")
+		return leasehold.Invalid("blocking", "is true; a batch does not wait, so wait with a call of its own")
 	case in.TimeoutMS != nil && *in.TimeoutMS != 0:
-		return invalid("timeout_ms", "is not 0; a batch does not wait, so wait with a call of its own")
+		return leasehold.Invalid("timeout_ms", "is not 0; a batch does not wait, so wait with a call of its own")
 	}
 	return nil
 }
 
-// checkNamespace keeps the leases of other doors and of health checks from
-// being taken here.
+// checkNamespace refuses the names of blobs and of health checks, whose leases
+// other parts of the server acquire.
 func checkNamespace(resource string) error {
 	for _, prefix := range []string{"blob:", leasehold.HealthPrefix} {
 		if strings.HasPrefix(resource, prefix) {
-			return invalid("resource", "begins with "+prefix+", a namespace whose leases cannot be acquired here; choose another name")
+			return leasehold.Invalid("resource", "begins with %s, a namespace whose leases cannot be acquired here; choose another name", prefix)
 		}
 	}
 	return nil
 }
 
-func (s *Server) grant(c *call, r leasehold.AcquireRequest, blocking, wait bool) (leasehold.Grant, error) {
-	if !blocking {
-		return within(c, func(ctx context.Context) (leasehold.Grant, error) { return s.store.Acquire(ctx, r) })
+// grant acquires the lease, waiting for it if the request and the settings say so.
+func grant(c *call, r leasehold.AcquireRequest, blocking, wait bool) (leasehold.Grant, error) {
+	if blocking {
+		set, err := readWaitSettings(c, wait && r.Timeout != 0)
+		switch {
+		case err != nil:
+			return leasehold.Grant{}, err
+		case !set.enabled:
+			return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonBlockingDisabled, Op: c.endpoint.ID, Resource: r.Resource}
+		case wait && r.Timeout == 0:
+			r.Timeout = set.timeout
+		}
 	}
-	set, err := s.waitSettings(c, wait && r.Timeout != 0)
-	switch {
-	case err != nil:
-		return leasehold.Grant{}, err
-	case !set.enabled:
-		return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonBlockingDisabled, Op: c.endpoint.ID, Resource: r.Resource}
-	case !wait:
-		return within(c, func(ctx context.Context) (leasehold.Grant, error) { return s.store.Acquire(ctx, r) })
-	case r.Timeout == 0:
-		r.Timeout = set.timeout
+	if wait {
+		return waitInQueue(c, r)
 	}
-	return s.wait(c, r)
+	return callStore(c, c.s.store.Acquire, r)
 }
 
 // defaultWait is how long a wait lasts when neither the request nor a setting
-// says: as long as the setting does where there are settings.
+// says: the default of the setting.
 const defaultWait = 30 * time.Second
 
 // waitSettings is what the store's settings say about waiting.
@@ -93,15 +95,15 @@ type waitSettings struct {
 	timeout time.Duration
 }
 
-// waitSettings asks the store, unless the request has said all there is: then
-// the store itself refuses what is switched off.
-func (s *Server) waitSettings(c *call, complete bool) (waitSettings, error) {
+// readWaitSettings reads the settings, unless the request is complete: then the
+// store itself refuses to wait where that is switched off.
+func readWaitSettings(c *call, complete bool) (waitSettings, error) {
 	set := waitSettings{enabled: true, timeout: defaultWait}
-	configurer, ok := s.store.(leasehold.Configurer)
+	configurer, ok := c.s.store.(leasehold.Configurer)
 	if complete || !ok {
 		return set, nil
 	}
-	all, err := within(c, configurer.Settings)
+	all, err := readSettings(c, configurer)
 	if leasehold.ReasonOf(err) == leasehold.ReasonUnsupported {
 		return set, nil
 	}
@@ -118,8 +120,14 @@ func (s *Server) waitSettings(c *call, complete bool) (waitSettings, error) {
 	return set, err
 }
 
-// wait queues the request. The store's time limit begins when the wait is over.
-func (s *Server) wait(c *call, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+func readSettings(c *call, configurer leasehold.Configurer) ([]leasehold.Setting, error) {
+	return callStore(c, func(ctx context.Context, _ rest.None) ([]leasehold.Setting, error) { return configurer.Settings(ctx) }, rest.None{})
+}
+
+// waitInQueue acquires the lease when the queue grants it. The store's time limit
+// starts when the wait is over.
+func waitInQueue(c *call, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	s := c.s
 	waiter, ok := s.store.(leasehold.Waiter)
 	if !ok {
 		return leasehold.Grant{}, c.unsupported()
@@ -129,24 +137,25 @@ func (s *Server) wait(c *call, r leasehold.AcquireRequest) (leasehold.Grant, err
 			Resource: r.Resource, RetryAfter: time.Second, Cause: errDraining}
 	}
 	if !s.waiters.enter(c.caller.Name) {
-		return leasehold.Grant{}, c.crowded(r.Resource)
+		return leasehold.Grant{}, c.tooMany(r.Resource, nil)
 	}
-	defer s.waiters.leave(c.caller.Name)
+	defer s.waiters.exit(c.caller.Name)
 	c.waited = true
 	_ = c.rc.SetReadDeadline(time.Time{}) // a server's read timeout would end the wait as if the client had left
 	ctx, cancel := s.untilDrained(c.r.Context())
 	defer cancel()
-	return longer(c, ctx, r.Timeout, func(ctx context.Context) (leasehold.Grant, error) { return waiter.Wait(ctx, r) })
+	return callStoreFor(c, ctx, r.Timeout, waiter.Wait, r)
 }
 
-// giveBack releases a lease that was granted to nobody.
-func (c *call) giveBack(l leasehold.Lease) {
+// releaseUndelivered releases a lease whose grant did not reach its client, which
+// cannot request it again without its id.
+func releaseUndelivered(c *call, l leasehold.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), c.s.o.StoreTimeout)
 	defer cancel()
 	_, err := c.s.store.Release(ctx, leasehold.ReleaseRequest{ID: l.ID, Resource: l.Resource, Why: leasehold.WhyAbandoned})
-	level, attrs := slog.LevelDebug, c.attrs(slog.String("resource", l.Resource), slog.Uint64("token", l.Token))
+	level, attrs := slog.LevelDebug, []slog.Attr{slog.String("resource", l.Resource), slog.Uint64("token", l.Token)}
 	if err != nil {
 		level, attrs = slog.LevelError, append(attrs, slog.String("error", err.Error()))
 	}
-	c.s.o.Logger.LogAttrs(ctx, level, "gave an undelivered lease back", attrs...)
+	c.log(level, "gave an undelivered lease back", attrs...)
 }

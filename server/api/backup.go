@@ -2,6 +2,7 @@ package api
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,17 +10,19 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/internal/rest"
 )
 
 // backup serves GET /v1/backup. The copy is made whole before the first byte
-// leaves, so an answer that begins is a consistent one. The store's time limit
-// does not hold: a copy takes what its size takes, and changes nothing.
-func (s *Server) backup(c *call, _ none) error {
+// is sent, so an answer that starts is a consistent one. The store's time limit
+// does not apply: a copy takes as long as its size needs, and changes nothing.
+func backup(c *call, _ rest.None) error {
+	s := c.s
 	backuper, ok := s.store.(leasehold.Backuper)
 	if !ok {
 		return c.unsupported()
 	}
-	dir, err := os.MkdirTemp(s.o.TempDir, "leasehold-backup-") // for its owner's eyes only
+	dir, err := os.MkdirTemp(s.o.TempDir, "leasehold-backup-") // only its owner can read it
 	if err != nil {
 		return err
 	}
@@ -28,14 +31,14 @@ func (s *Server) backup(c *call, _ none) error {
 	defer cancel()
 	path := filepath.Join(dir, "leasehold.db")
 	if err := backuper.Backup(ctx, path); err != nil {
-		return c.explain(ctx, err)
+		return contextError(ctx, c.endpoint.ID, err)
 	}
-	return c.sendFile(path)
+	return sendFile(c, path)
 }
 
 // sendFile streams a file. If it cannot be sent whole the connection breaks,
 // because the announced length is not reached.
-func (c *call) sendFile(path string) error {
+func sendFile(c *call, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -46,25 +49,25 @@ func (c *call) sendFile(path string) error {
 		return err
 	}
 	h := c.w.Header()
-	h.Set("Content-Type", c.endpoint.media)
+	h.Set("Content-Type", c.endpoint.Media)
 	h.Set("Content-Length", strconv.FormatInt(info.Size(), 10))
 	h.Set("Content-Disposition", `attachment; filename="leasehold.db"`)
 	c.wrote = true
 	c.w.WriteHeader(http.StatusOK)
-	_, err = io.Copy(patient{c}, file)
+	_, err = io.Copy(slowWriter{c}, file)
 	if err == nil {
 		err = c.flush()
 	}
 	if err == nil {
-		c.operated("made a backup")
+		c.log(slog.LevelInfo, "made a backup")
 	}
 	return err
 }
 
-// patient gives each piece of a long answer its own time.
-type patient struct{ c *call }
+// slowWriter gives each piece of a long answer a write timeout of its own.
+type slowWriter struct{ c *call }
 
-func (p patient) Write(piece []byte) (int, error) {
-	_ = p.c.rc.SetWriteDeadline(time.Now().Add(p.c.s.o.WriteTimeout))
-	return p.c.w.Write(piece)
+func (w slowWriter) Write(piece []byte) (int, error) {
+	_ = w.c.rc.SetWriteDeadline(time.Now().Add(w.c.s.o.WriteTimeout))
+	return w.c.w.Write(piece)
 }

@@ -7,31 +7,24 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/wire"
 )
 
 // maxBatch is the limit of a batch's body, in bodies of the largest size. It
 // holds as many operations as there may be, each with the longest names and
-// the most metadata, and not escaped to the utmost.
+// the most metadata, though not with every character escaped.
 const maxBatch = 64
 
-// maxHelpers limits the operations that run beside others, in all batches.
-const maxHelpers = 10_000
+// maxParallel limits the goroutines of operations, in all batches.
+const maxParallel = 10_000
 
-// batchAction is many calls in one request. They run at the same time, so that
-// the store's group commit takes them together, each as if it had come by
-// itself: it may be refused, counted or logged like any other, and none hurts
-// another.
-func (s *Server) batchAction() action {
-	a := bodied[wire.BatchRequest, wire.BatchAnswer](s.batch)
-	a.most = maxBatch * s.o.MaxBody
-	return a
-}
-
-// batch serves POST /v1/leases/batch. What is wrong with the batch itself
-// refuses all of it before anything is done.
-func (s *Server) batch(c *call, body []byte) (any, error) {
-	operations, err := s.readBatch(body)
+// batch serves POST /v1/leases/batch: many calls in one request. They run at the
+// same time, so that the store commits them together, each as if it had come by
+// itself: it may be refused, is counted and logged like any other, and does not
+// affect the others. What is wrong with the batch itself refuses all of it before
+// anything is done.
+func batch(c *call, _ string, body []byte) (any, error) {
+	s := c.s
+	operations, err := decodeBatch(body, s.batchable)
 	if err != nil {
 		return nil, err
 	}
@@ -40,78 +33,73 @@ func (s *Server) batch(c *call, body []byte) (any, error) {
 	calls := make([]call, len(operations))
 	var running sync.WaitGroup
 	for i, o := range operations {
-		calls[i] = call{s: s, r: c.r, caller: c.caller, id: c.id, began: c.began,
-			endpoint: o.endpoint, status: o.endpoint.Status, batched: true, limited: ctx}
-		if i > 0 && !calls[i].spend() { // the first one was counted at the door
+		calls[i] = call{operation: o, s: s, r: c.r, caller: c.caller, requestID: c.requestID, started: c.started,
+			batched: true, batchCtx: ctx}
+		if i > 0 && !allowOperation(&calls[i]) { // the guard has counted the first
 			continue
 		}
 		if i == len(operations)-1 {
-			calls[i].operate(o.body)
+			runOperation(&calls[i])
 		} else {
-			s.aside(&running, func() { calls[i].operate(o.body) })
+			startOperation(&calls[i], &running)
 		}
 	}
 	running.Wait()
-	c.undelivered = func() { undeliver(calls) }
-	return answers(calls), nil
+	c.undelivered = func() { undoAll(calls) }
+	return joinAnswers(calls), nil
 }
 
-// aside runs the operation beside the others or, where too many do so already,
-// at once: a store that hangs must not fill the memory.
-func (s *Server) aside(running *sync.WaitGroup, operate func()) {
-	if s.helpers.Add(1) > maxHelpers {
-		s.helpers.Add(-1)
-		operate()
-		return
-	}
-	running.Go(func() {
-		defer s.helpers.Add(-1)
-		makeRoom(false)
-		operate()
-	})
-}
-
-// makeRoom grows the stack of a new goroutine once, while nothing is on it, to
-// what an operation needs: its frame has room, which it need not use. Growing
-// step by step, each time with more to copy, took a tenth of a batch's time.
-//
-//go:noinline
-func makeRoom(use bool) {
-	if use {
-		var room [12 << 10]byte
-		touch(&room)
-	}
-}
-
-//go:noinline
-func touch(room *[12 << 10]byte) { room[0] = 1 }
-
-// spend counts the operation against the caller's rate and refuses it if that
-// is used up.
-func (c *call) spend() bool {
-	wait, ok := c.s.o.Spend(c.r.Context())
+// allowOperation counts the operation against the caller's rate, and refuses it
+// if that is used up.
+func allowOperation(c *call) bool {
+	wait, ok := c.s.o.AllowOperation(c.r.Context())
 	if !ok {
 		defer c.finish()
-		c.refuse(&leasehold.Error{Reason: leasehold.ReasonRateLimited, Op: c.endpoint.ID, RetryAfter: max(wait, time.Millisecond)})
+		c.writeProblem(&leasehold.Error{Reason: leasehold.ReasonRateLimited, Op: c.endpoint.ID, RetryAfter: max(wait, time.Millisecond)})
 	}
 	return ok
 }
 
-// operate runs one operation.
-func (c *call) operate(body []byte) {
+func runOperation(c *call) {
 	defer c.finish()
-	if !c.endpoint.allows(c.caller) {
-		c.refuse(&leasehold.Error{Reason: leasehold.ReasonForbidden, Op: c.endpoint.ID})
-		return
-	}
-	c.respond(c.endpoint.handle(c, body))
+	c.respond(c.run())
 }
 
-// answers puts the answers together. They are JSON already.
-func answers(calls []call) encoded {
+// startOperation runs the operation in a goroutine or, where there are too many
+// already, at once: a store that hangs must not fill the memory.
+func startOperation(c *call, running *sync.WaitGroup) {
+	if c.s.parallel.Add(1) > maxParallel {
+		c.s.parallel.Add(-1)
+		runOperation(c)
+		return
+	}
+	running.Go(func() {
+		defer c.s.parallel.Add(-1)
+		growStack(false)
+		runOperation(c)
+	})
+}
+
+// growStack grows the stack of a new goroutine once, while nothing is on it, to
+// what an operation needs: its frame has the size, which it need not use. Growing
+// step by step, each time with more to copy, took a tenth of a batch's time.
+//
+//go:noinline
+func growStack(use bool) {
+	if use {
+		var frame [12 << 10]byte
+		touch(&frame)
+	}
+}
+
+//go:noinline
+func touch(frame *[12 << 10]byte) { frame[0] = 1 }
+
+// joinAnswers puts the answers together. They are JSON already.
+func joinAnswers(calls []call) encoded {
 	size := 32
 	for i := range calls {
-		size += len(calls[i].body) + len(`{"status":200,"body":},`)
+		size += len(calls[i].answer) + len(`{"status":200,"body":},`)
 	}
 	b := append(make([]byte, 0, size), `{"answers":[`...)
 	for i := range calls {
@@ -121,14 +109,14 @@ func answers(calls []call) encoded {
 		b = append(b, `{"status":`...)
 		b = strconv.AppendInt(b, int64(calls[i].status), 10)
 		b = append(b, `,"body":`...)
-		b = append(b, calls[i].body...)
+		b = append(b, calls[i].answer...)
 		b = append(b, '}')
 	}
 	return append(b, `]}`...)
 }
 
-// undeliver undoes what makes no sense without the answer.
-func undeliver(calls []call) {
+// undoAll undoes what makes no sense without the answer.
+func undoAll(calls []call) {
 	var running sync.WaitGroup
 	for i := range calls {
 		if undo := calls[i].undelivered; undo != nil {

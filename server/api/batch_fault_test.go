@@ -38,10 +38,10 @@ func (s erratic) Acquire(ctx context.Context, r leasehold.AcquireRequest) (lease
 // What goes wrong with one operation goes wrong with that one.
 func TestBatchWithAnErraticStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, erratic{memory.New()}, nil)
-		ask := func(resource string) string { return op("acquire", `{"resource":"`+resource+`","holder":"a"}`) }
+		d := newDriver(t, erratic{memory.New()}, nil)
+		acquire := func(resource string) string { return op("acquire", `{"resource":"`+resource+`","holder":"a"}`) }
 		began := time.Now()
-		all := d.batch(ask("panics"), ask("fails"), ask("good"), ask("hangs"), ask("aborts"), ask("good too"))
+		all := d.batch(acquire("panics"), acquire("fails"), acquire("good"), acquire("hangs"), acquire("aborts"), acquire("good too"))
 		if took := time.Since(began); took != 5*time.Second {
 			t.Errorf("the batch took %v, want the store's limit of 5 s", took)
 		}
@@ -59,32 +59,32 @@ func TestBatchWithAnErraticStore(t *testing.T) {
 	})
 }
 
-// deaf is a store whose client leaves while it decides.
-type deaf struct {
+// disconnecting is a store whose client leaves while it decides.
+type disconnecting struct {
 	*local.Engine
-	leave func()
-	asked atomic.Int32
-	all   int32
+	disconnect func()
+	acquired   atomic.Int32
+	all        int32
 }
 
-func (s *deaf) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+func (s *disconnecting) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	g, err := s.Engine.Acquire(context.WithoutCancel(ctx), r)
-	if s.asked.Add(1) == s.all {
-		s.leave()
+	if s.acquired.Add(1) == s.all {
+		s.disconnect()
 	}
 	<-ctx.Done() // the client is gone, and the grant is made
 	return g, err
 }
 
-// Grants that could not be delivered are given back, unless they can be asked
-// for again.
+// Grants that could not be delivered are released, unless they can be requested
+// again.
 func TestUndeliveredBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &deaf{Engine: memory.New(), all: 3}
-		d := newDoor(t, store, nil)
+		store := &disconnecting{Engine: memory.New(), all: 3}
+		d := newDriver(t, store, nil)
 		_, client := d.listen()
 		ctx, cancel := context.WithCancel(t.Context())
-		store.leave = cancel
+		store.disconnect = cancel
 		body := batchOf(
 			op("acquire", `{"resource":"lost","holder":"a"}`),
 			op("acquire", `{"resource":"lost too","holder":"a"}`),
@@ -106,7 +106,7 @@ func TestUndeliveredBatch(t *testing.T) {
 // Operations of one batch are one commit's work, not one each.
 func TestBatchRunsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, &slow{Engine: memory.New(), takes: time.Second}, nil)
+		d := newDriver(t, &slow{Engine: memory.New(), takes: time.Second}, nil)
 		var operations []string
 		for i := range 100 {
 			operations = append(operations, op("acquire", fmt.Sprintf(`{"resource":"r%d","holder":"a"}`, i)))
@@ -119,18 +119,18 @@ func TestBatchRunsTogether(t *testing.T) {
 	})
 }
 
-// Where too many operations run already, a batch goes on step by step.
-func TestBatchWithoutHelpers(t *testing.T) {
+// Where too many operations have a goroutine, a batch runs one after the other.
+func TestBatchWithoutGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, &slow{Engine: memory.New(), takes: time.Second}, nil)
-		d.server.helpers.Store(maxHelpers)
+		d := newDriver(t, &slow{Engine: memory.New(), takes: time.Second}, nil)
+		d.server.parallel.Store(maxParallel)
 		began := time.Now()
 		for i, r := range d.batch(op("acquire", `{"resource":"r","holder":"a"}`), op("acquire", `{"resource":"s","holder":"a"}`)) {
 			if r.status != http.StatusCreated {
 				t.Errorf("operation %d = %d %s, want 201", i, r.status, r.body)
 			}
 		}
-		if took := time.Since(began); took != 2*time.Second || d.server.helpers.Load() != maxHelpers {
+		if took := time.Since(began); took != 2*time.Second || d.server.parallel.Load() != maxParallel {
 			t.Errorf("two operations of a second took %v, want one after the other", took)
 		}
 	})

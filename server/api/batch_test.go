@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/leasehold/leasehold/server/auth"
+	"github.com/leasehold/leasehold/server/internal/rest"
 	"github.com/leasehold/leasehold/store/memory"
 	"github.com/leasehold/leasehold/wire"
 )
@@ -26,7 +30,7 @@ func batchOf(operations ...string) string {
 }
 
 // batch sends the operations and returns each answer as if it had come alone.
-func (d *door) batch(operations ...string) []reply {
+func (d *driver) batch(operations ...string) []reply {
 	d.Helper()
 	whole := d.send("POST", batchPath, batchOf(operations...))
 	all := want[wire.BatchAnswer](whole, http.StatusOK).Answers
@@ -47,7 +51,7 @@ func (d *door) batch(operations ...string) []reply {
 // One of everything: each operation is answered as if it had come alone, and
 // none hurts another.
 func TestBatch(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	held, renewed, released := d.acquire("held", "a"), d.acquire("renewed", "a"), d.acquire("released", "a")
 	id := func(g wire.Grant) string { return `{"lease_id":"` + g.LeaseID + `"}` }
 	all := d.batch(
@@ -93,9 +97,19 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// The operations of a batch are those that package wire names.
+func TestBatchableCalls(t *testing.T) {
+	d := newDriver(t, nil, nil)
+	field, _ := reflect.TypeFor[wire.Operation]().FieldByName("Op")
+	named := slices.Sorted(strings.SplitSeq(field.Tag.Get("enum"), ","))
+	if got := slices.Sorted(maps.Keys(d.server.batchable)); !slices.Equal(got, named) {
+		t.Errorf("the table lets a batch have %v, wire names %v", got, named)
+	}
+}
+
 // A batch does not wait: one that did would make the others wait, too.
 func TestBatchDoesNotWait(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	for more, field := range map[string]string{`"blocking":true`: "blocking", `"timeout_ms":1`: "timeout_ms", `"blocking":true,"timeout_ms":0`: "blocking"} {
 		r := d.batch(op("acquire", `{"resource":"r","holder":"a",`+more+`}`))[0]
 		if p := r.wantProblem(http.StatusBadRequest, "invalid_argument"); p.Field != field || !strings.Contains(p.Problem, "call of its own") {
@@ -109,7 +123,7 @@ func TestBatchDoesNotWait(t *testing.T) {
 
 // A batch that cannot be read as one changes nothing at all.
 func TestBadBatches(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	good := op("acquire", `{"resource":"r","holder":"a"}`)
 	for _, c := range []struct{ body, field, problem string }{
 		{`{}`, "operations", "is missing"},
@@ -149,7 +163,7 @@ func TestBadBatches(t *testing.T) {
 // The largest batch passes, with the longest names and the most metadata; what
 // is larger still is refused before it is read.
 func TestLargeBatches(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	metadata := make([]string, 8)
 	for i := range metadata {
 		metadata[i] = fmt.Sprintf(`"%d":"%s"`, i, strings.Repeat("v", 1023))
@@ -166,9 +180,9 @@ func TestLargeBatches(t *testing.T) {
 	d.send("POST", "/v1/leases/acquire", huge[:100<<10]).wantProblem(http.StatusRequestEntityTooLarge, "too_large")
 }
 
-// What a caller may do is judged for each operation.
+// Each operation is authorized by itself.
 func TestBatchOfANarrowToken(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	foreign := d.acquire("other:x", "b:1")
 	d.caller = auth.Caller{Name: "a", Roles: []auth.Role{auth.RoleHolder}, Holders: []string{"a:*"}, Resources: []string{"mine:*"}}
 	own := d.acquire("mine:1", "a:1")
@@ -190,8 +204,8 @@ func TestBatchOfANarrowToken(t *testing.T) {
 
 // A batch of n counts as n operations, and those beyond the rate are refused.
 func TestBatchIsCounted(t *testing.T) {
-	left := 2 // besides the one that was counted at the door
-	d := newDoor(t, nil, &Options{Spend: func(ctx context.Context) (time.Duration, bool) {
+	left := 2 // besides the one that the guard has counted
+	d := newDriver(t, nil, &Options{AllowOperation: func(ctx context.Context) (time.Duration, bool) {
 		if auth.From(ctx).Name != "local" {
 			t.Errorf("the caller is %q, want local", auth.From(ctx).Name)
 		}
@@ -240,23 +254,23 @@ func FuzzBatch(f *testing.F) {
 	f.Cleanup(func() { store.Close() })
 	s := New(store, nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if checkJSON(data) != nil {
+		if rest.CheckObject(data) != nil {
 			return
 		}
-		strict, err := s.readBatch(data)
+		strict, err := decodeBatch(data, s.batchable)
 		if err != nil {
 			return
 		}
 		var standard wire.BatchRequest
 		if err := json.Unmarshal(data, &standard); err != nil {
-			t.Fatalf("readBatch(%q) = nil, but the standard decoder says %v", data, err)
+			t.Fatalf("decodeBatch(%q) = nil, but the standard decoder says %v", data, err)
 		}
 		if len(strict) != len(standard.Operations) || len(strict) == 0 || len(strict) > wire.MaxOperations {
-			t.Fatalf("readBatch(%q) has %d operations, want %d", data, len(strict), len(standard.Operations))
+			t.Fatalf("decodeBatch(%q) has %d operations, want %d", data, len(strict), len(standard.Operations))
 		}
 		for i, o := range standard.Operations {
 			if strict[i].endpoint.ID != o.Op || string(strict[i].body) != string(o.Request) {
-				t.Fatalf("readBatch(%q)[%d] = %s %s, want %s %s", data, i, strict[i].endpoint.ID, strict[i].body, o.Op, o.Request)
+				t.Fatalf("decodeBatch(%q)[%d] = %s %s, want %s %s", data, i, strict[i].endpoint.ID, strict[i].body, o.Op, o.Request)
 			}
 		}
 	})

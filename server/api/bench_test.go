@@ -12,7 +12,7 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// BenchmarkPair measures what the door itself costs: an acquire and a release
+// BenchmarkPair measures what the API itself costs: an acquire and a release
 // without a network.
 func BenchmarkPair(b *testing.B) {
 	store := memory.New()

@@ -10,28 +10,29 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/internal/rest"
 	"github.com/leasehold/leasehold/wire"
 )
 
 const (
-	// heartbeat is how often a quiet stream shows that it is alive, which is
-	// also how a client that silently went away is noticed.
+	// heartbeat is how often a quiet stream is written to: its client sees that
+	// it is alive, and a client that silently went away is noticed.
 	heartbeat = 15 * time.Second
-	// settling is how long a stream's headers are held back. By then the
+	// headerDelay is how long a stream's headers are held back. By then the
 	// store has either refused the watch or joined it, so a client that has
 	// seen the headers misses nothing of what it then does.
-	settling = 5 * time.Millisecond
+	headerDelay = 5 * time.Millisecond
 
 	// flushEvery is how soon a stream may be written to again. What happens in
 	// between is written together.
 	flushEvery = 20 * time.Millisecond
-	// flushMost is how many bytes are written to a stream at a time, about.
-	flushMost = 64 << 10
-	// streamShare is how much of the processors writing to streams may take, so
-	// that grants have the rest, however many streams there are. A stream that
-	// waits for its turn finds more to write then, or that it has fallen behind.
+	// flushSize is how many bytes are written to a stream at a time, about.
+	flushSize = 64 << 10
+	// streamShare is the share of the processors that writing to streams may
+	// use, so that grants have the rest, however many streams there are. A stream
+	// that waits for its turn has more to write then, or has fallen behind.
 	streamShare = 0.10
-	// longestTurn is how long a write keeps others from theirs.
+	// longestTurn is how long one write may keep others waiting.
 	longestTurn = time.Millisecond
 )
 
@@ -42,45 +43,49 @@ type eventsQuery struct {
 }
 
 // events serves GET /v1/events as Server-Sent Events.
-func (s *Server) events(c *call, q eventsQuery) error {
+func events(c *call, q eventsQuery) error {
+	s := c.s
 	watcher, ok := s.store.(leasehold.Watcher)
 	if !ok {
 		return c.unsupported()
 	}
 	if last := c.r.Header.Get("Last-Event-ID"); last != "" {
-		if problem := setSeq(&q.After, last); problem != "" {
-			return invalid("Last-Event-ID", problem)
+		after, problem := rest.ParseSeq(last)
+		if problem != "" {
+			return leasehold.Invalid("Last-Event-ID", "%s", problem)
 		}
+		q.After = after
 	}
 	r := leasehold.WatchRequest(q)
 	if err := r.Validate(); err != nil {
 		return err
 	}
 	if !s.streams.enter(c.caller.Name) {
-		return c.tooMany(fmt.Errorf("the server has at most %d event streams, and %d of one caller; close one first", s.o.MaxStreams, s.o.MaxStreamsPerCaller))
+		return c.tooMany("", fmt.Errorf("the server has at most %d event streams, and %d of one caller; close one first", s.o.MaxStreams, s.o.MaxStreamsPerCaller))
 	}
-	defer s.streams.leave(c.caller.Name)
-	return s.watch(c, watcher, r)
+	defer s.streams.exit(c.caller.Name)
+	return stream(c, watcher, r)
 }
 
-func (s *Server) watch(c *call, watcher leasehold.Watcher, r leasehold.WatchRequest) error {
-	ctx, cancel := s.untilDrained(c.r.Context())
+// stream writes what the store reports until either side ends.
+func stream(c *call, watcher leasehold.Watcher, r leasehold.WatchRequest) error {
+	ctx, cancel := c.s.untilDrained(c.r.Context())
 	defer cancel()
-	_ = c.rc.SetReadDeadline(time.Time{}) // as in wait
-	f := &feed{c: c, ctx: ctx, turn: make(chan struct{}, 1)}
-	var beating sync.WaitGroup
-	beating.Go(func() { f.beat(cancel) })
-	err := batches(watcher)(ctx, r, f.tell)
+	_ = c.rc.SetReadDeadline(time.Time{}) // as in waitInQueue
+	w := &eventWriter{c: c, ctx: ctx, lock: make(chan struct{}, 1)}
+	var beats sync.WaitGroup
+	beats.Go(func() { w.keepAlive(cancel) })
+	err := watchBatches(watcher)(ctx, r, w.send)
 	if ctx.Err() != nil {
-		err = c.explain(ctx, err)
+		err = contextError(ctx, c.endpoint.ID, err)
 	}
 	cancel()
-	beating.Wait() // nobody may write after the handler has returned
-	return f.end(err)
+	beats.Wait() // nobody may write after the handler has returned
+	return w.end(err)
 }
 
-// batches is how a store is watched: several notices at a time if it can.
-func batches(w leasehold.Watcher) func(context.Context, leasehold.WatchRequest, func([]*leasehold.SharedNotice) error) error {
+// watchBatches returns how to watch the store: several notices at a time if it can.
+func watchBatches(w leasehold.Watcher) func(context.Context, leasehold.WatchRequest, func([]*leasehold.SharedNotice) error) error {
 	if b, ok := w.(leasehold.BatchWatcher); ok {
 		return b.WatchBatches
 	}
@@ -91,22 +96,22 @@ func batches(w leasehold.Watcher) func(context.Context, leasehold.WatchRequest, 
 	}
 }
 
-// feed is the writing side of a stream.
-type feed struct {
+// eventWriter is the writing side of a stream.
+type eventWriter struct {
 	c    *call
 	ctx  context.Context // ends with the stream
-	turn chan struct{}   // who may write: the watch or the heartbeat
+	lock chan struct{}   // held while writing, by the watch or by keepAlive
 }
 
-// beat opens the stream and then keeps it alive until the context ends or the
-// client no longer takes anything.
-func (f *feed) beat(cancel context.CancelFunc) {
+// keepAlive opens the stream and then writes heartbeats until the context ends or
+// the client accepts no more.
+func (w *eventWriter) keepAlive(cancel context.CancelFunc) {
 	defer cancel()
-	if !f.pause(settling) || f.write([]byte(": watching\n\n")) != nil {
+	if !w.pause(headerDelay) || w.write([]byte(": watching\n\n")) != nil {
 		return
 	}
-	for f.pause(heartbeat) {
-		err := f.c.s.writing.Do(f.ctx, func() error { return f.write([]byte(": still here\n\n")) })
+	for w.pause(heartbeat) {
+		err := w.c.s.streamTurns.Do(w.ctx, func() error { return w.write([]byte(": still here\n\n")) })
 		if err != nil {
 			return
 		}
@@ -114,54 +119,54 @@ func (f *feed) beat(cancel context.CancelFunc) {
 }
 
 // pause reports whether the stream is still there after it.
-func (f *feed) pause(d time.Duration) bool {
+func (w *eventWriter) pause(d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true
-	case <-f.ctx.Done():
+	case <-w.ctx.Done():
 		return false
 	}
 }
 
-// tell writes notices as events, many at a time, and returns when the stream may
+// send writes notices as events, many at a time, and returns when the stream may
 // be written to again.
-func (f *feed) tell(notices []*leasehold.SharedNotice) error {
+func (w *eventWriter) send(notices []*leasehold.SharedNotice) error {
 	for len(notices) > 0 {
-		var rest []*leasehold.SharedNotice
-		err := f.c.s.writing.Do(f.ctx, func() (err error) {
-			rest, err = f.writeSome(notices)
+		var unwritten []*leasehold.SharedNotice
+		err := w.c.s.streamTurns.Do(w.ctx, func() (err error) {
+			unwritten, err = w.writeSome(notices)
 			return err
 		})
-		if f.ctx.Err() != nil {
+		if w.ctx.Err() != nil {
 			return nil // the watch says why
 		}
 		if err != nil {
 			return err
 		}
-		notices = rest
-		f.pause(flushEvery)
+		notices = unwritten
+		w.pause(flushEvery)
 	}
 	return nil
 }
 
-// writeSome writes as many of the notices as go together, and returns the
+// writeSome writes as many of the notices as fit into one write, and returns the
 // others.
-func (f *feed) writeSome(notices []*leasehold.SharedNotice) ([]*leasehold.SharedNotice, error) {
+func (w *eventWriter) writeSome(notices []*leasehold.SharedNotice) ([]*leasehold.SharedNotice, error) {
 	buffer := eventBuffers.Get().(*[]byte)
 	defer eventBuffers.Put(buffer)
 	piece := (*buffer)[:0]
-	for len(notices) > 0 && len(piece) < flushMost {
+	for len(notices) > 0 && len(piece) < flushSize {
 		piece = append(piece, notices[0].Encode(frame)...)
 		notices = notices[1:]
 	}
 	*buffer = piece
-	return notices, f.write(piece)
+	return notices, w.write(piece)
 }
 
 var eventBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// frame writes a notice as an event. What leaves no record has no id, so that
-// a client never resumes from it.
+// frame encodes a notice as an event. One without a record has no id, so that a
+// client never resumes from it.
 func frame(n leasehold.Notice) []byte {
 	if n.Reset {
 		return fmt.Appendf(nil, "event: reset\nid: %d\ndata: {\"seq\":%d}\n\n", n.Seq, n.Seq)
@@ -177,15 +182,15 @@ func frame(n leasehold.Notice) []byte {
 	return fmt.Appendf(nil, "event: %s\n%sdata: %s\n\n", n.Kind, id, data)
 }
 
-// write passes one piece on, opening the stream before the first. A client that
-// does not take it in time is cut off.
-func (f *feed) write(piece []byte) error {
-	f.turn <- struct{}{}
-	defer func() { <-f.turn }()
-	c := f.c
+// write sends one piece, after the headers if it is the first. A client that does
+// not accept it in time is cut off.
+func (w *eventWriter) write(piece []byte) error {
+	w.lock <- struct{}{}
+	defer func() { <-w.lock }()
+	c := w.c
 	if !c.wrote {
 		c.wrote = true
-		c.w.Header().Set("Content-Type", c.endpoint.media)
+		c.w.Header().Set("Content-Type", c.endpoint.Media)
 		c.w.WriteHeader(http.StatusOK)
 	}
 	_ = c.rc.SetWriteDeadline(time.Now().Add(c.s.o.WriteTimeout))
@@ -195,16 +200,16 @@ func (f *feed) write(piece []byte) error {
 	return c.flush()
 }
 
-// end says why an open stream ends, as far as there is somebody to hear it.
-func (f *feed) end(err error) error {
+// end writes why an open stream ends, if the client is still there.
+func (w *eventWriter) end(err error) error {
 	switch {
-	case !f.c.wrote:
+	case !w.c.wrote:
 		return err
 	case errors.Is(err, errDraining):
-		_ = f.write([]byte(": the server is shutting down; come back with Last-Event-ID\n\n"))
+		_ = w.write([]byte(": the server is shutting down; come back with Last-Event-ID\n\n"))
 		return nil
-	case f.c.r.Context().Err() == nil && errors.Is(err, leasehold.ErrUnavailable):
-		_ = f.write([]byte(": cut off; come back with Last-Event-ID\n\n"))
+	case w.c.r.Context().Err() == nil && errors.Is(err, leasehold.ErrUnavailable):
+		_ = w.write([]byte(": cut off; come back with Last-Event-ID\n\n"))
 	}
 	return err
 }

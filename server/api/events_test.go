@@ -27,7 +27,7 @@ type watching struct {
 	cancel context.CancelFunc
 }
 
-func (d *door) watch(client *http.Client, query, last string) *watching {
+func (d *driver) watch(client *http.Client, query, last string) *watching {
 	d.Helper()
 	ctx, cancel := context.WithCancel(d.Context())
 	r := newRequest(d.T, ctx, "GET", "/v1/events"+query, "")
@@ -86,7 +86,7 @@ func (w *watching) events() string {
 
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		_, client := d.listen()
 		w := d.watch(client, "?prefix=prod:&holder=a", "")
 		all := d.watch(client, "", "")
@@ -126,7 +126,7 @@ func TestEvents(t *testing.T) {
 
 func TestEventsResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		_, client := d.listen()
 		for _, name := range []string{"a", "b", "c"} {
 			d.acquire(name, "h")
@@ -154,7 +154,7 @@ func TestEventsResume(t *testing.T) {
 
 func TestEventsHeartbeatAndDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		_, client := d.listen()
 		w := d.watch(client, "", "")
 		time.Sleep(45*time.Second + 10*time.Millisecond)
@@ -172,7 +172,7 @@ func TestEventsHeartbeatAndDrain(t *testing.T) {
 
 func TestEventsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, &Options{MaxStreams: 1})
+		d := newDriver(t, nil, &Options{MaxStreams: 1})
 		_, client := d.listen()
 		w := d.watch(client, "", "")
 		d.send("GET", "/v1/events", "").wantProblem(http.StatusTooManyRequests, "rate_limited")
@@ -181,7 +181,7 @@ func TestEventsLimit(t *testing.T) {
 }
 
 // unread opens a stream on a connection of its own, of which nothing is read yet.
-func (d *door) unread() net.Conn {
+func (d *driver) unread() net.Conn {
 	d.Helper()
 	l, _ := d.listen()
 	conn, err := l.Dial(d.Context(), "", "")
@@ -195,7 +195,7 @@ func (d *door) unread() net.Conn {
 
 func TestSlowReaderIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		d.unread() // and never reads
 		time.Sleep(time.Second)
 		if n := d.server.streams.size(); n != 1 {
@@ -217,36 +217,36 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 // A caller has so many streams and no more; another one has its own.
 func TestEventsLimitPerCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
-		stream := func(caller string) (status func() int, leave context.CancelFunc) {
+		d := newDriver(t, nil, nil)
+		stream := func(caller string) (status func() int, cancel context.CancelFunc) {
 			ctx, cancel := context.WithCancel(auth.With(t.Context(), auth.Caller{Name: caller, Roles: []auth.Role{auth.RoleReader}}))
 			w := httptest.NewRecorder()
 			go d.server.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/v1/events", nil).WithContext(ctx))
-			return func() int { synctest.Wait(); time.Sleep(settling); synctest.Wait(); return w.Code }, cancel
+			return func() int { synctest.Wait(); time.Sleep(headerDelay); synctest.Wait(); return w.Code }, cancel
 		}
-		var leaves []context.CancelFunc
+		var cancels []context.CancelFunc
 		for range 32 {
-			_, leave := stream("a")
-			leaves = append(leaves, leave)
+			_, cancel := stream("a")
+			cancels = append(cancels, cancel)
 		}
 		synctest.Wait()
 		if status, _ := stream("a"); status() != http.StatusTooManyRequests {
 			t.Errorf("the 33rd stream of a caller = %d, want 429", status())
 		}
-		if status, leave := stream("b"); status() != http.StatusOK {
+		if status, cancel := stream("b"); status() != http.StatusOK {
 			t.Errorf("the first stream of another caller = %d, want 200", status())
 		} else {
-			leave()
+			cancel()
 		}
-		leaves[0]()
+		cancels[0]()
 		synctest.Wait()
-		if status, leave := stream("a"); status() != http.StatusOK {
+		if status, cancel := stream("a"); status() != http.StatusOK {
 			t.Errorf("a stream in the place of one that ended = %d, want 200", status())
 		} else {
-			leave()
+			cancel()
 		}
-		for _, leave := range leaves {
-			leave()
+		for _, cancel := range cancels {
+			cancel()
 		}
 		synctest.Wait()
 		if n := d.server.streams.size(); n != 0 {
@@ -266,7 +266,7 @@ func (f *flushes) Flush() { f.n++ }
 // What happens while a stream rests is written together.
 func TestEventsAreWrittenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		ctx, cancel := context.WithCancel(auth.With(t.Context(), auth.Local))
 		w := &flushes{ResponseRecorder: httptest.NewRecorder()}
 		ended := make(chan struct{})
@@ -274,7 +274,7 @@ func TestEventsAreWrittenTogether(t *testing.T) {
 			defer close(ended)
 			d.server.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/v1/events", nil).WithContext(ctx))
 		}()
-		time.Sleep(settling)
+		time.Sleep(headerDelay)
 		for range 100 {
 			d.release(d.acquire("r", "a").LeaseID)
 			synctest.Wait()
@@ -294,9 +294,9 @@ func TestEventsAreWrittenTogether(t *testing.T) {
 // A reader that lags too far hears of it on the same stream.
 func TestLaggingReaderIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		conn := d.unread()
-		time.Sleep(settling)
+		time.Sleep(headerDelay)
 		g := d.acquire("r", "a")
 		for range 5000 {
 			d.post("/v1/leases/renew", wire.RenewRequest{LeaseID: g.LeaseID})
@@ -333,8 +333,8 @@ func (cutting) Watch(_ context.Context, _ leasehold.WatchRequest, each func(leas
 }
 
 func TestCutOffIsSaid(t *testing.T) {
-	store := newDoor(t, nil, nil).server.store
-	d := newDoor(t, plain{store}, nil)
+	store := newDriver(t, nil, nil).server.store
+	d := newDriver(t, plain{store}, nil)
 	d.server.store = cutting{store}
 	r := d.send("GET", "/v1/events", "")
 	if got := string(r.body); r.status != http.StatusOK || !strings.HasSuffix(got, ": cut off; come back with Last-Event-ID\n\n") {

@@ -12,14 +12,14 @@ import (
 	"github.com/leasehold/leasehold/store/memory"
 )
 
-// A door needs a guard in front, which says who calls; here everybody may do
+// The API needs a guard in front, which says who calls; here everybody may do
 // everything.
 func ExampleNew() {
 	store := memory.New()
 	defer store.Close()
-	door := api.New(store, nil).Handler()
+	handler := api.New(store, nil).Handler()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		door.ServeHTTP(w, r.WithContext(auth.With(r.Context(), auth.Local)))
+		handler.ServeHTTP(w, r.WithContext(auth.With(r.Context(), auth.Local)))
 	}))
 	defer server.Close()
 

@@ -1,14 +1,30 @@
 package api
 
 import (
+	_ "embed"
 	"encoding/json"
+	"html/template"
 	"time"
 
+	"github.com/leasehold/leasehold/server/internal/rest"
 	"github.com/leasehold/leasehold/wire"
 )
 
-// The examples of the document and the page. They are of the types that travel,
-// so they cannot show what is not so.
+// intro is what the page says before the calls.
+//
+//go:embed intro.html
+var intro template.HTML
+
+// info is what the OpenAPI document says about the API as a whole.
+func info(version string) rest.Info {
+	return rest.Info{
+		Title: "Leasehold", Version: version, Problem: exampleProblem,
+		Description: "Exclusive, time-bound, fenced leases on named resources. Errors are problem documents (RFC 9457) with a stable code; /docs explains each.",
+	}
+}
+
+// The examples of the document and the page are of the types that travel, so they
+// cannot show a field that does not exist.
 const (
 	exampleID    = "0d9f6a0e-4b3c-4c52-9f0b-6f1c2a7e5d10"
 	exampleNewID = "7c1b9d52-8e0f-4f6d-a3b1-2e4c6a8f0b31"
@@ -22,7 +38,7 @@ var (
 		Metadata: map[string]string{"region": "us-east-1"},
 	}
 
-	// exampleSeen is a lease as those see it who do not own it.
+	// exampleSeen is a lease as others than its owner see it.
 	exampleSeen = wire.Lease{
 		Resource: "deploy:prod", Holder: "ci:42", Token: 42, Status: "active", TTL: 60, Remaining: 60,
 		AcquiredAt: exampleTime, RenewedAt: exampleTime, ExpiresAt: new(exampleTime.Add(time.Minute)),

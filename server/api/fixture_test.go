@@ -2,15 +2,21 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/auth"
@@ -18,8 +24,11 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// door is a server under test. It remembers all that was logged and answered.
-type door struct {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// driver sends requests to a server under test, and remembers all that was
+// logged and answered.
+type driver struct {
 	*testing.T
 	server *Server
 	caller auth.Caller
@@ -46,14 +55,14 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// newDoor serves the store, which it closes in the end; nil is a new memory
+// newDriver serves the store, which it closes at the end; nil is a new memory
 // store.
-func newDoor(t *testing.T, store leasehold.Store, o *Options) *door {
+func newDriver(t *testing.T, store leasehold.Store, o *Options) *driver {
 	t.Helper()
 	if store == nil {
 		store = memory.New()
 	}
-	d := &door{T: t, caller: auth.Local, log: &lockedBuffer{}}
+	d := &driver{T: t, caller: auth.Local, log: &lockedBuffer{}}
 	var options Options
 	if o != nil {
 		options = *o
@@ -69,7 +78,7 @@ func newDoor(t *testing.T, store leasehold.Store, o *Options) *door {
 }
 
 // ServeHTTP is the handler with a caller.
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *driver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.server.Handler().ServeHTTP(w, r.WithContext(auth.With(r.Context(), d.caller)))
 }
 
@@ -83,16 +92,16 @@ type reply struct {
 }
 
 // send sends a request with a JSON body, or none if it is empty.
-func (d *door) send(method, path, body string) reply {
+func (d *driver) send(method, path, body string) reply {
 	d.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	return d.do(r)
+	return d.sendRequest(r)
 }
 
-func (d *door) do(r *http.Request) reply {
+func (d *driver) sendRequest(r *http.Request) reply {
 	d.Helper()
 	w := httptest.NewRecorder()
 	d.ServeHTTP(w, r)
@@ -103,7 +112,7 @@ func (d *door) do(r *http.Request) reply {
 	return got
 }
 
-func (d *door) post(path string, body any) reply {
+func (d *driver) post(path string, body any) reply {
 	d.Helper()
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -149,18 +158,18 @@ func (r reply) wantProblem(status int, code string) wire.Problem {
 	return p
 }
 
-// acquire takes a lease and fails the test if it cannot.
-func (d *door) acquire(resource, holder string) wire.Grant {
+// acquire acquires a lease, or fails the test.
+func (d *driver) acquire(resource, holder string) wire.Grant {
 	d.Helper()
 	return want[wire.Grant](d.post("/v1/leases/acquire", wire.AcquireRequest{Resource: resource, Holder: holder}), http.StatusCreated)
 }
 
-func (d *door) release(id string) {
+func (d *driver) release(id string) {
 	d.Helper()
 	want[wire.Released](d.post("/v1/leases/release", wire.ReleaseRequest{LeaseID: id}), http.StatusOK)
 }
 
-func (d *door) status(resource string) wire.Resource {
+func (d *driver) status(resource string) wire.Resource {
 	d.Helper()
 	return want[wire.Resource](d.send("GET", "/v1/resource?resource="+queryEscape(resource), ""), http.StatusOK)
 }
@@ -175,7 +184,83 @@ func readAll(t *testing.T, r io.Reader) string {
 }
 
 func acquireRequest(resource string) leasehold.AcquireRequest {
-	return leasehold.AcquireRequest{Resource: resource, Holder: "door"}
+	return leasehold.AcquireRequest{Resource: resource, Holder: "blob"}
 }
 
 func uintText(n uint64) string { return strconv.FormatUint(n, 10) }
+
+func queryEscape(s string) string { return url.QueryEscape(s) }
+
+// pipes is a listener without a network, so that it works in a bubble.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+
+func (p *pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case p.conns <- server:
+		return client, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// listen serves the API on pipes until the test ends, and returns a client.
+func (d *driver) listen() (*pipes, *http.Client) {
+	d.Helper()
+	l := newPipes()
+	server := &http.Server{Handler: d}
+	served := make(chan error)
+	go func() { served <- server.Serve(l) }()
+	transport := &http.Transport{DialContext: l.Dial}
+	d.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			d.Errorf("Serve = %v", err)
+		}
+	})
+	return l, &http.Client{Transport: transport}
+}
+
+func newRequest(t *testing.T, ctx context.Context, method, path, body string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, "http://leasehold"+path, bodyOf(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r
+}
+
+func bodyOf(s string) io.Reader {
+	if s == "" {
+		return nil
+	}
+	return strings.NewReader(s)
+}

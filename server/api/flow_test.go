@@ -18,7 +18,7 @@ import (
 const otherID = "11111111-2222-4333-8444-555555555555"
 
 func TestFlow(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	first := want[wire.Grant](d.send("POST", "/v1/leases/acquire",
 		`{"resource":"r","holder":"a","ttl_seconds":60.5,"metadata":{"k":"v"},"max_renewals":1}`), http.StatusCreated)
 	if first.Token == 0 || first.Status != "active" || first.TTL != 60.5 || first.MaxRenewals != 1 || first.Metadata["k"] != "v" || first.LeaseID == "" || first.WaitedMS != nil {
@@ -54,7 +54,7 @@ func TestFlow(t *testing.T) {
 
 // TestHistoryOfTheYearOne: a bound of the year 1 is one. Nothing is before it.
 func TestHistoryOfTheYearOne(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	d.acquire("r", "a")
 	for query, records := range map[string]int{
 		"": 1, "since=0001-01-01T00:00:00Z": 1, "until=0001-01-01T00:00:00Z": 0, "until=0001-01-01T01:00:00%2B01:00": 0,
@@ -70,7 +70,7 @@ func TestHistoryOfTheYearOne(t *testing.T) {
 }
 
 func TestAliases(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	g := want[wire.Grant](d.send("POST", "/v1/leases/acquire", `{"resource":"r","agent_id":"a","duration":-1}`), http.StatusCreated)
 	if g.Holder != "a" || g.TTL != -1 || g.ExpiresAt != nil {
 		t.Errorf("acquire = %+v, want holder a and no end", g)
@@ -84,20 +84,20 @@ func TestAliases(t *testing.T) {
 }
 
 func TestIdempotentAcquire(t *testing.T) {
-	d := newDoor(t, nil, nil)
-	ask := `{"resource":"r","holder":"a","lease_id":"` + otherID + `"}`
-	first := want[wire.Grant](d.send("POST", "/v1/leases/acquire", ask), http.StatusCreated)
-	again := want[wire.Grant](d.send("POST", "/v1/leases/acquire", ask), http.StatusOK)
+	d := newDriver(t, nil, nil)
+	body := `{"resource":"r","holder":"a","lease_id":"` + otherID + `"}`
+	first := want[wire.Grant](d.send("POST", "/v1/leases/acquire", body), http.StatusCreated)
+	again := want[wire.Grant](d.send("POST", "/v1/leases/acquire", body), http.StatusOK)
 	if !again.Idempotent || again.Token != first.Token || again.Renewals != 1 {
 		t.Errorf("acquire again = %+v, want idempotent with token %d", again, first.Token)
 	}
 	d.send("POST", "/v1/leases/acquire", `{"resource":"s","holder":"a","lease_id":"`+otherID+`"}`).wantProblem(http.StatusConflict, "lease_id_in_use")
 	d.release(otherID)
-	d.send("POST", "/v1/leases/acquire", ask).wantProblem(http.StatusConflict, "lease_released")
+	d.send("POST", "/v1/leases/acquire", body).wantProblem(http.StatusConflict, "lease_released")
 }
 
 func TestChangeTransferGetCheck(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	g := d.acquire("r", "a")
 	changed := want[wire.Lease](d.post("/v1/leases/change", wire.ChangeRequest{LeaseID: g.LeaseID, Proposed: otherID}), http.StatusOK)
 	if changed.LeaseID != otherID || changed.Token != g.Token {
@@ -132,7 +132,7 @@ func TestChangeTransferGetCheck(t *testing.T) {
 }
 
 func TestBreakAndForce(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	d.acquire("r", "a")
 	b := want[wire.Broken](d.send("POST", "/v1/leases/break", `{"resource":"r","break_period_seconds":30,"reason":"why not"}`), http.StatusAccepted)
 	if b.Remaining <= 29 || b.Remaining > 30 || b.Lease.Status != "breaking" || b.Lease.LeaseID != "" {
@@ -170,7 +170,7 @@ func TestBreakAndForce(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	all := want[wire.Settings](d.send("GET", "/v1/config", ""), http.StatusOK)
 	if len(all.Settings) != len(leasehold.DefaultSettings()) {
 		t.Errorf("config has %d settings, want %d", len(all.Settings), len(leasehold.DefaultSettings()))
@@ -197,7 +197,7 @@ func TestConfig(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	for _, name := range []string{"prod:a", "prod:b", "prod:c", "test:a"} {
 		want[wire.Grant](d.post("/v1/leases/acquire", wire.AcquireRequest{Resource: name, Holder: "h:" + name[5:],
 			Metadata: map[string]string{"region": "us-east-1", "n.o-de": name[5:]}}), http.StatusCreated)
@@ -235,7 +235,7 @@ func TestList(t *testing.T) {
 }
 
 func TestTwoHundredAtOnce(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	var all sync.WaitGroup
 	statuses := make(chan int, 200)
 	for range 200 {
@@ -256,7 +256,7 @@ func TestTwoHundredAtOnce(t *testing.T) {
 type plain struct{ leasehold.Store }
 
 func TestUnsupported(t *testing.T) {
-	d := newDoor(t, plain{memory.New()}, nil)
+	d := newDriver(t, plain{memory.New()}, nil)
 	g := d.acquire("r", "a")
 	id := `{"lease_id":"` + g.LeaseID + `"`
 	for _, c := range []struct{ method, path, body string }{
@@ -275,11 +275,11 @@ func TestUnsupported(t *testing.T) {
 	d.release(g.LeaseID)
 }
 
-// TestWhatIsDeliberate: a renewal keeps the last ttl, and a lease that expired
-// cannot be released: the work under it may have overlapped with another's.
-func TestWhatIsDeliberate(t *testing.T) {
+// TestRenewKeepsTTLAndExpiredIsNotReleased: a renewal keeps the last ttl, and a
+// lease that expired cannot be released: the work under it may have overlapped with another's.
+func TestRenewKeepsTTLAndExpiredIsNotReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		id := d.acquire("r", "a").LeaseID
 		for _, ttl := range []string{`,"ttl_seconds":7.5`, ``} {
 			l := want[wire.Owned](d.send("POST", "/v1/leases/renew", `{"lease_id":"`+id+`"`+ttl+`}`), http.StatusOK)

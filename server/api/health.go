@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/internal/rest"
 )
 
 // Health is the answer of the health checks.
@@ -25,31 +26,31 @@ const (
 	slowLeasing    = time.Second // from here on it is degraded
 )
 
-// live serves /healthz and /health/live: whoever reads the answer has it.
-func (s *Server) live(*call, none) (Health, error) { return Health{Status: "healthy"}, nil }
+// live serves /healthz and /health/live: the answer itself shows it.
+func live(*call, rest.None) (Health, error) { return Health{Status: "healthy"}, nil }
 
 // ready serves /health/ready: may traffic come here?
-func (s *Server) ready(c *call, _ none) (Health, error) {
-	if s.draining.Err() != nil {
-		return c.unhealthy(errDraining.Error()), nil
+func ready(c *call, _ rest.None) (Health, error) {
+	if c.s.draining.Err() != nil {
+		return unhealthy(c, errDraining.Error()), nil
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), readyWithin)
 	defer cancel()
-	if _, err := s.store.Status(ctx, healthResource); err != nil {
+	if _, err := c.s.store.Status(ctx, healthResource); err != nil {
 		c.logFailure(err)
-		return c.unhealthy("the store does not answer"), nil
+		return unhealthy(c, "the store does not answer"), nil
 	}
-	return Health{Status: "healthy", Duration: time.Since(c.began).Milliseconds()}, nil
+	return Health{Status: "healthy", Duration: time.Since(c.started).Milliseconds()}, nil
 }
 
-func (c *call) unhealthy(detail string) Health {
+func unhealthy(c *call, detail string) Health {
 	c.status = http.StatusServiceUnavailable
-	return Health{Status: "unhealthy", Detail: detail, Duration: time.Since(c.began).Milliseconds()}
+	return Health{Status: "unhealthy", Detail: detail, Duration: time.Since(c.started).Milliseconds()}
 }
 
 // leasingHealth serves /health/leasing: can leases be had?
-func (s *Server) leasingHealth(c *call, _ none) (Health, error) {
-	h, err := s.leasing.run(c.r.Context(), s.store)
+func leasingHealth(c *call, _ rest.None) (Health, error) {
+	h, err := c.s.leasing.run(c.r.Context(), c.s.store)
 	if err != nil {
 		c.logFailure(err)
 	}
@@ -59,8 +60,8 @@ func (s *Server) leasingHealth(c *call, _ none) (Health, error) {
 	return h, nil
 }
 
-// leasingCheck takes and releases a lease. Whoever asks while a check is under
-// way shares its answer, so that no crowd of probes can load the store.
+// leasingCheck acquires and releases a lease. Requests that come while a check is
+// under way share its answer, so that many probes do not load the store.
 type leasingCheck struct {
 	mu  sync.Mutex
 	now *leasingRun
@@ -79,20 +80,20 @@ func (k *leasingCheck) run(ctx context.Context, store leasehold.Store) (Health, 
 		run = &leasingRun{done: make(chan struct{})}
 		k.now = run
 		k.mu.Unlock()
-		k.finish(run, context.WithoutCancel(ctx), store) // others may depend on it
+		k.finish(run, context.WithoutCancel(ctx), store) // others may wait for it
 		return run.health, run.err
 	}
 	k.mu.Unlock()
 	select {
 	case <-run.done:
-		return run.health, nil // whoever ran it has the error
+		return run.health, nil // the request that ran it logs the error
 	case <-ctx.Done():
 		return Health{Status: "unhealthy"}, nil
 	}
 }
 
-// finish runs the check. Should the store panic, the others are not left
-// waiting.
+// finish runs the check and wakes those who wait for it, even if the store
+// panics.
 func (k *leasingCheck) finish(run *leasingRun, ctx context.Context, store leasehold.Store) {
 	run.health = Health{Status: "unhealthy", Detail: "the check did not end"}
 	defer func() {
@@ -105,7 +106,7 @@ func (k *leasingCheck) finish(run *leasingRun, ctx context.Context, store leaseh
 }
 
 func checkLeasing(ctx context.Context, store leasehold.Store) (Health, error) {
-	began := time.Now()
+	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, leasingWithin)
 	defer cancel()
 	g, err := store.Acquire(ctx, leasehold.AcquireRequest{Resource: healthResource, Holder: "health", TTL: healthTTL})
@@ -120,7 +121,7 @@ func checkLeasing(ctx context.Context, store leasehold.Store) (Health, error) {
 			h.Status, h.Detail = "degraded", "the lease could not be released"
 		}
 	}
-	took := time.Since(began)
+	took := time.Since(started)
 	if h.Status == "healthy" && took >= slowLeasing {
 		h.Status, h.Detail = "degraded", "the store is slow"
 	}

@@ -33,7 +33,7 @@ func TestHealth(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c.store.Engine = memory.New()
-				d := newDoor(t, c.store, nil)
+				d := newDriver(t, c.store, nil)
 				for _, path := range []string{"/healthz", "/health/live"} {
 					if h := want[Health](d.send("GET", path, ""), http.StatusOK); h.Status != "healthy" {
 						t.Errorf("%s = %+v, want healthy", path, h)
@@ -60,7 +60,7 @@ func TestHealth(t *testing.T) {
 func TestLeasingHealthLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
-		d := newDoor(t, store, nil)
+		d := newDriver(t, store, nil)
 		want[Health](d.send("GET", "/health/leasing", ""), http.StatusOK)
 		if d.status(healthResource).Locked {
 			t.Error("the check left its lease behind")
@@ -81,7 +81,7 @@ func TestLeasingHealthLeavesNothing(t *testing.T) {
 func TestLeasingHealthIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{Engine: memory.New(), takes: 900 * time.Millisecond}
-		d := newDoor(t, store, nil)
+		d := newDriver(t, store, nil)
 		began := time.Now()
 		var all sync.WaitGroup
 		for range 20 {
@@ -94,15 +94,15 @@ func TestLeasingHealthIsShared(t *testing.T) {
 	})
 }
 
-// stubborn does not release.
-type stubborn struct{ leasehold.Store }
+// unreleasing does not release.
+type unreleasing struct{ leasehold.Store }
 
-func (stubborn) Release(context.Context, leasehold.ReleaseRequest) (leasehold.Lease, error) {
+func (unreleasing) Release(context.Context, leasehold.ReleaseRequest) (leasehold.Lease, error) {
 	return leasehold.Lease{}, &leasehold.Error{Reason: leasehold.ReasonUnavailable}
 }
 
 func TestLeasingHealthWithoutRelease(t *testing.T) {
-	d := newDoor(t, stubborn{memory.New()}, nil)
+	d := newDriver(t, unreleasing{memory.New()}, nil)
 	if h := want[Health](d.send("GET", "/health/leasing", ""), http.StatusOK); h.Status != "degraded" {
 		t.Errorf("leasing = %+v, want degraded", h)
 	}
@@ -110,12 +110,12 @@ func TestLeasingHealthWithoutRelease(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, &Options{Version: "v1.2.3"})
+		d := newDriver(t, nil, &Options{Version: "v1.2.3"})
 		_, client := d.listen()
 		g := d.acquire("a-very-secret-name", "somebody")
 		d.post("/v1/leases/acquire", wire.AcquireRequest{Resource: "a-very-secret-name", Holder: "b"})
 		d.send("GET", "/nowhere/a-very-secret-name", "")
-		p := d.ask(client, `{"resource":"a-very-secret-name","holder":"b","blocking":true}`)
+		p := d.startAcquire(client, `{"resource":"a-very-secret-name","holder":"b","blocking":true}`)
 		w := d.watch(client, "", "")
 		page := string(d.send("GET", "/metrics", "").body)
 		for _, line := range []string{

@@ -16,7 +16,7 @@ var oddNames = []string{
 }
 
 func TestOddNames(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	_, client := d.listen() // a real server reads the request line
 	for _, name := range oddNames {
 		g := d.acquire(name, "h")
@@ -46,7 +46,7 @@ func TestOddNames(t *testing.T) {
 }
 
 func TestOddHolders(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	for _, name := range oddNames {
 		if len(name) > 256 {
 			name = name[:256]
@@ -64,7 +64,7 @@ func TestOddHolders(t *testing.T) {
 	}
 }
 
-func wantForced(d *door, path string) wire.Forced {
+func wantForced(d *driver, path string) wire.Forced {
 	d.Helper()
 	return want[wire.Forced](d.send("POST", "/v1/holders/"+path+"/release", ""), http.StatusOK)
 }
@@ -81,7 +81,7 @@ func escapeAll(s string) string {
 }
 
 func TestForeignNamespaces(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	store := d.server.store
 	for _, name := range []string{"blob:container/x", "__healthcheck__:x"} {
 		if _, err := store.Acquire(t.Context(), acquireRequest(name)); err != nil {
@@ -94,7 +94,7 @@ func TestForeignNamespaces(t *testing.T) {
 		if _, err := store.Acquire(t.Context(), acquireRequest(name)); err != nil {
 			t.Fatal(err)
 		}
-		if f := wantForced(d, "door"); f.Released != 1 {
+		if f := wantForced(d, "blob"); f.Released != 1 {
 			t.Errorf("force-release = %+v, want 1", f)
 		}
 	}

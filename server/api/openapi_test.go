@@ -16,12 +16,16 @@ import (
 	"testing"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/internal/rest"
 	"github.com/leasehold/leasehold/wire"
 )
 
-func document(t *testing.T) (*door, object) {
+// object is a JSON object.
+type object = map[string]any
+
+func document(t *testing.T) (*driver, object) {
 	t.Helper()
-	d := newDoor(t, nil, &Options{Version: "v9"})
+	d := newDriver(t, nil, &Options{Version: "v9"})
 	r := d.send("GET", "/openapi.json", "")
 	if r.status != http.StatusOK || r.header.Get("Content-Type") != "application/json" {
 		t.Fatalf("GET /openapi.json = %d %v", r.status, r.header)
@@ -78,7 +82,7 @@ func TestDocumentSaysWhatIsOpen(t *testing.T) {
 		op := doc["paths"].(object)[e.Path].(object)[strings.ToLower(e.Method)].(object)
 		security, ok := op["security"].([]any)
 		if !ok || (len(security) == 0) != (len(e.Roles) == 0) {
-			t.Errorf("%s: security is %v, with the roles %v", e.label(), op["security"], e.Roles)
+			t.Errorf("%s: security is %v, with the roles %v", e.Label(), op["security"], e.Roles)
 		}
 	}
 }
@@ -136,11 +140,11 @@ func checkPathParameters(t *testing.T, path string, operation object) {
 
 // Every route of the table is served, and nothing is that is not in it.
 func TestTableIsWhatIsServed(t *testing.T) {
-	d := newDoor(t, plain{newDoor(t, nil, nil).server.store}, nil)
+	d := newDriver(t, plain{newDriver(t, nil, nil).server.store}, nil)
 	for _, e := range d.server.endpoints {
-		found, _, _ := d.server.router.find(e.Method, sample(e))
+		found, _, _ := d.server.router.Find(e.Method, sample(e))
 		if found != e {
-			t.Errorf("%s is not what answers %s", e.label(), sample(e))
+			t.Errorf("%s is not what answers %s", e.Label(), sample(e))
 		}
 		if r := d.send(e.Method, sample(e), ""); r.status == http.StatusMethodNotAllowed || strings.Contains(string(r.body), `"code":"not_found"`) {
 			t.Errorf("%s = %d %s, want it served", r.request, r.status, r.body)
@@ -165,23 +169,23 @@ func TestExamples(t *testing.T) {
 	d, doc := document(t)
 	for _, e := range d.server.endpoints {
 		op := doc["paths"].(object)[e.Path].(object)[strings.ToLower(e.Method)].(object)
-		if e.body != nil {
+		if e.BodyType != nil {
 			data, err := json.Marshal(e.Request)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := shapeOf(e.body).decode(data, reflect.New(e.body).Elem()); err != nil {
-				t.Errorf("%s: the example %s: %v", e.label(), data, err)
+			if err := rest.NewBodyDecoder(e.BodyType).Decode(data, reflect.New(e.BodyType).Elem()); err != nil {
+				t.Errorf("%s: the example %s: %v", e.Label(), data, err)
 			}
 			media := op["requestBody"].(object)["content"].(object)["application/json"].(object)
-			checkExample(t, doc, e.label()+" request", media)
+			checkExample(t, doc, e.Label()+" request", media)
 		}
-		if (e.answer == nil) != (e.media != "") || e.answer != nil && reflect.TypeOf(e.Answer) != e.answer {
-			t.Errorf("%s: the example of the answer is a %T, want a %v", e.label(), e.Answer, e.answer)
+		if (e.AnswerType == nil) != (e.Media != "") || e.AnswerType != nil && reflect.TypeOf(e.Answer) != e.AnswerType {
+			t.Errorf("%s: the example of the answer is a %T, want a %v", e.Label(), e.Answer, e.AnswerType)
 		}
 		for status, r := range op["responses"].(object) {
 			for _, media := range r.(object)["content"].(object) {
-				checkExample(t, doc, e.label()+" "+status, media.(object))
+				checkExample(t, doc, e.Label()+" "+status, media.(object))
 			}
 		}
 	}
@@ -201,8 +205,8 @@ func checkExample(t *testing.T, doc object, where string, media object) {
 
 // The examples of requests work when they are sent.
 func TestExampleRequestsWork(t *testing.T) {
-	d := newDoor(t, nil, nil)
-	for _, e := range d.server.leaseCalls() {
+	d := newDriver(t, nil, nil)
+	for _, e := range leaseCalls(d.server.o.MaxBody) {
 		id := leasehold.NewID().Reveal()
 		if e.ID != "acquire" {
 			want[wire.Grant](d.post("/v1/leases/acquire", wire.AcquireRequest{Resource: "deploy:prod", Holder: "ci:42", LeaseID: id}), http.StatusCreated)
@@ -214,7 +218,7 @@ func TestExampleRequestsWork(t *testing.T) {
 		body := strings.ReplaceAll(string(data), exampleID, id)
 		body = strings.ReplaceAll(body, exampleNewID, leasehold.NewID().Reveal())
 		if r := d.send(e.Method, e.Path, body); r.status != e.Status {
-			t.Errorf("%s %s = %d %s, want %d", e.label(), body, r.status, r.body, e.Status)
+			t.Errorf("%s %s = %d %s, want %d", e.Label(), body, r.status, r.body, e.Status)
 		}
 		wantForced(d, "ci:42")
 		wantForced(d, "ci:43")
@@ -360,7 +364,7 @@ func TestCodesAreComplete(t *testing.T) {
 }
 
 func TestDocsPage(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	r := d.send("GET", "/docs", "")
 	page := string(r.body)
 	if r.status != http.StatusOK || !strings.HasPrefix(r.header.Get("Content-Type"), "text/html") {
@@ -373,7 +377,7 @@ func TestDocsPage(t *testing.T) {
 	}
 	for _, e := range d.server.endpoints {
 		if !strings.Contains(page, ">"+e.Method+" "+e.Path+"<") {
-			t.Errorf("the page lacks %s", e.label())
+			t.Errorf("the page lacks %s", e.Label())
 		}
 	}
 	for _, field := range []string{"agent_id", "break_period_seconds", "metadata.KEY", "next_cursor"} {

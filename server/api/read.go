@@ -1,18 +1,18 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/auth"
+	"github.com/leasehold/leasehold/server/internal/rest"
 	"github.com/leasehold/leasehold/wire"
 )
 
 // statusByPath serves GET /v1/leases/{resource}.
-func (s *Server) statusByPath(c *call, _ none) (wire.Resource, error) {
-	return s.describe(c, c.rest)
+func statusByPath(c *call, _ rest.None) (wire.Resource, error) {
+	return statusOf(c, c.pathValue)
 }
 
 type resourceQuery struct {
@@ -20,36 +20,36 @@ type resourceQuery struct {
 }
 
 // statusByQuery serves GET /v1/resource.
-func (s *Server) statusByQuery(c *call, q resourceQuery) (wire.Resource, error) {
-	return s.describe(c, q.Resource)
+func statusByQuery(c *call, q resourceQuery) (wire.Resource, error) {
+	return statusOf(c, q.Resource)
 }
 
-func (s *Server) describe(c *call, resource string) (wire.Resource, error) {
-	status, err := s.look(c, resource)
+func statusOf(c *call, resource string) (wire.Resource, error) {
+	status, err := readStatus(c, resource)
 	if err != nil {
 		return wire.Resource{}, err
 	}
 	return wire.FromStatus(status), nil
 }
 
-// look asks for a resource's status. A caller that is no reader may ask only
-// about what it may lease.
-func (s *Server) look(c *call, resource string) (leasehold.Status, error) {
+// readStatus reads a resource's status. A caller that is no reader may see only
+// what it may lease.
+func readStatus(c *call, resource string) (leasehold.Status, error) {
 	if err := leasehold.CheckResource(resource); err != nil {
 		return leasehold.Status{}, err
 	}
-	if !c.caller.Has(auth.RoleReader) && !c.mayLease(resource) {
+	if !c.caller.Has(auth.RoleReader) && !mayLease(c, resource) {
 		return leasehold.Status{}, c.forbidden(resource)
 	}
-	return within(c, func(ctx context.Context) (leasehold.Status, error) { return s.store.Status(ctx, resource) })
+	return callStore(c, c.s.store.Status, resource)
 }
 
 // check serves POST /v1/leases/check.
-func (s *Server) check(c *call, in wire.CheckRequest) (wire.Checked, error) {
+func check(c *call, in wire.CheckRequest) (wire.Checked, error) {
 	if in.Token == 0 {
-		return wire.Checked{}, invalid("token", "is missing; want the fencing token to judge")
+		return wire.Checked{}, leasehold.Invalid("token", "is missing; want the fencing token to judge")
 	}
-	status, err := s.look(c, in.Resource)
+	status, err := readStatus(c, in.Resource)
 	if err != nil {
 		return wire.Checked{}, err
 	}
@@ -60,19 +60,24 @@ func (s *Server) check(c *call, in wire.CheckRequest) (wire.Checked, error) {
 	return answer, nil
 }
 
+// pageQuery is how every list is read page by page.
+type pageQuery struct {
+	Limit  int    `query:"limit" doc:"1 to 1000. Default: 100."`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before, with the same filters."`
+}
+
 type listQuery struct {
 	Resource string            `query:"resource" doc:"Only this one."`
 	Prefix   string            `query:"prefix" doc:"Only names that begin so." example:"prod:"`
 	Holder   string            `query:"holder" doc:"Only leases of this holder."`
 	Status   []string          `query:"status" doc:"Repeated or separated by commas. Default: active,breaking." enum:"active,breaking,released,expired,broken"`
 	Metadata map[string]string `query:"metadata" doc:"Only leases with this pair; may be repeated with other keys."`
-	Limit    int               `query:"limit" doc:"1 to 1000. Default: 100."`
-	Cursor   string            `query:"cursor" doc:"next_cursor of the page before, with the same filters."`
+	pageQuery
 }
 
 // list serves GET /v1/leases.
-func (s *Server) list(c *call, q listQuery) (wire.Leases, error) {
-	lister, ok := s.store.(leasehold.Lister)
+func list(c *call, q listQuery) (wire.Leases, error) {
+	lister, ok := c.s.store.(leasehold.Lister)
 	if !ok {
 		return wire.Leases{}, c.unsupported()
 	}
@@ -90,7 +95,7 @@ func (s *Server) list(c *call, q listQuery) (wire.Leases, error) {
 	if err := r.Validate(); err != nil {
 		return wire.Leases{}, err
 	}
-	page, err := within(c, func(ctx context.Context) (leasehold.LeasePage, error) { return lister.List(ctx, r) })
+	page, err := callStore(c, lister.List, r)
 	if err != nil {
 		return wire.Leases{}, err
 	}
@@ -108,13 +113,12 @@ type historyQuery struct {
 	Event    string    `query:"event" doc:"Only records of this kind." enum:"acquired,renewed,released,expired,breaking,broken,changed,transferred,force_released,failed,purged,configured"`
 	Since    time.Time `query:"since" doc:"From this time on."`
 	Until    time.Time `query:"until" doc:"Before this time."`
-	Limit    int       `query:"limit" doc:"1 to 1000. Default: 100."`
-	Cursor   string    `query:"cursor" doc:"next_cursor of the page before, with the same filters."`
+	pageQuery
 }
 
 // history serves GET /v1/history.
-func (s *Server) history(c *call, q historyQuery) (wire.History, error) {
-	historian, ok := s.store.(leasehold.Historian)
+func history(c *call, q historyQuery) (wire.History, error) {
+	historian, ok := c.s.store.(leasehold.Historian)
 	if !ok {
 		return wire.History{}, c.unsupported()
 	}
@@ -125,11 +129,12 @@ func (s *Server) history(c *call, q historyQuery) (wire.History, error) {
 	if err := r.Validate(); err != nil {
 		return wire.History{}, err
 	}
+	s := c.s
 	if !s.scans.enter(c.caller.Name) {
-		return wire.History{}, c.tooMany(fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))
+		return wire.History{}, c.tooMany("", fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))
 	}
-	defer s.scans.leave(c.caller.Name)
-	page, err := longer(c, c.r.Context(), scanWait, func(ctx context.Context) (leasehold.HistoryPage, error) { return historian.History(ctx, r) })
+	defer s.scans.exit(c.caller.Name)
+	page, err := callStoreFor(c, c.r.Context(), scanWait, historian.History, r)
 	if err != nil {
 		return wire.History{}, err
 	}

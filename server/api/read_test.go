@@ -32,7 +32,7 @@ func (s longHistory) History(ctx context.Context, _ leasehold.HistoryRequest) (l
 // together so many times.
 func TestHistoryLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		d.server.store = longHistory{d.server.store, 10 * time.Second}
 		read := func(caller string) *httptest.ResponseRecorder {
 			ctx := auth.With(t.Context(), auth.Caller{Name: caller, Roles: []auth.Role{auth.RoleReader}})
@@ -72,7 +72,7 @@ func TestHistoryLimits(t *testing.T) {
 // A read of the history may wait for its turn, but not for ever.
 func TestHistoryTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		store := d.server.store
 		d.server.store = longHistory{store, 14 * time.Second}
 		if r := d.send("GET", "/v1/history", ""); r.status != http.StatusOK {

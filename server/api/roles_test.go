@@ -36,7 +36,7 @@ func TestRoles(t *testing.T) {
 	for _, id := range []string{"healthz", "live", "ready", "leasing", "openapi", "docs"} {
 		needs[id] = nil
 	}
-	d := newDoor(t, plain{memory.New()}, nil) // whose streams end at once
+	d := newDriver(t, plain{memory.New()}, nil) // whose streams end at once
 	if len(needs) != len(d.server.endpoints) {
 		t.Errorf("%d calls are listed here, the table has %d", len(needs), len(d.server.endpoints))
 	}
@@ -60,11 +60,11 @@ func TestRoles(t *testing.T) {
 }
 
 func TestNarrowTokens(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	foreign := d.acquire("other:x", "b:1")
 	d.caller = auth.Caller{Name: "a", Roles: []auth.Role{auth.RoleHolder}, Holders: []string{"a:*"}, Resources: []string{"mine:*"}}
-	for _, ask := range []string{`"resource":"mine:1","holder":"b:1"`, `"resource":"other:1","holder":"a:1"`} {
-		d.send("POST", "/v1/leases/acquire", `{`+ask+`}`).wantProblem(http.StatusForbidden, "forbidden")
+	for _, fields := range []string{`"resource":"mine:1","holder":"b:1"`, `"resource":"other:1","holder":"a:1"`} {
+		d.send("POST", "/v1/leases/acquire", `{`+fields+`}`).wantProblem(http.StatusForbidden, "forbidden")
 	}
 	own := d.acquire("mine:1", "a:1")
 	id := func(id string) string { return `{"lease_id":"` + id + `"` }
@@ -98,7 +98,7 @@ func TestNarrowTokens(t *testing.T) {
 // is the old one, and after a transfer so is the holder.
 func TestNarrowTokensRepeat(t *testing.T) {
 	const changed, moved = "77777777-2222-4333-8444-555555555551", "77777777-2222-4333-8444-555555555552"
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	foreign := d.acquire("mine:2", "b:1")
 	d.caller = auth.Caller{Name: "a", Roles: []auth.Role{auth.RoleHolder}, Holders: []string{"a:*"}, Resources: []string{"mine:*"}}
 	own := d.acquire("mine:1", "a:1")
@@ -147,7 +147,7 @@ func TestNarrowTokensRepeat(t *testing.T) {
 // TestSentValuesMustMatch: a holder, a token or a resource that is sent counts,
 // be it empty or 0. Nothing is done that its sender did not mean.
 func TestSentValuesMustMatch(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	own := d.acquire("r", "a")
 	for call, rest := range map[string]string{
 		"renew": ``, "release": ``, "change": `,"proposed_lease_id":"` + otherID + `"`, "transfer": `,"to_holder":"b"`,
@@ -177,7 +177,7 @@ func TestSentValuesMustMatch(t *testing.T) {
 
 // TestFilePath: another name for the resource.
 func TestFilePath(t *testing.T) {
-	d := newDoor(t, nil, nil)
+	d := newDriver(t, nil, nil)
 	g := want[wire.Grant](d.send("POST", "/v1/leases/acquire", `{"file_path":"src/main.go","agent_id":"a"}`), http.StatusCreated)
 	if g.Resource != "src/main.go" {
 		t.Errorf("acquire = %+v, want the resource src/main.go", g)
@@ -187,7 +187,7 @@ func TestFilePath(t *testing.T) {
 }
 
 func TestNarrowTokensWithoutFinder(t *testing.T) {
-	d := newDoor(t, plain{memory.New()}, nil)
+	d := newDriver(t, plain{memory.New()}, nil)
 	d.caller.Holders = []string{"a"}
 	g := d.acquire("r", "a")
 	d.send("POST", "/v1/leases/renew", `{"lease_id":"`+g.LeaseID+`"}`).wantProblem(http.StatusForbidden, "forbidden")

@@ -19,7 +19,7 @@ var uuid = regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-
 // the answers to those who own one.
 func TestNoSecretLeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		_, client := d.listen()
 		events := d.watch(client, "", "")
 		fullRun(d, client)
@@ -49,10 +49,10 @@ func TestNoSecretLeaks(t *testing.T) {
 }
 
 // fullRun uses every call, rightly and wrongly.
-func fullRun(d *door, client *http.Client) {
+func fullRun(d *driver, client *http.Client) {
 	g := d.acquire("r", "a")
 	id := `{"lease_id":"` + g.LeaseID + `"`
-	waiter := d.ask(client, blocking("w", `,"timeout_ms":1000`))
+	waiter := d.startAcquire(client, blocking("w", `,"timeout_ms":1000`))
 	second := "33333333-2222-4333-8444-555555555555"
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/v1/leases/acquire", `{"resource":"r","holder":"b"}`},
@@ -95,7 +95,7 @@ func fullRun(d *door, client *http.Client) {
 }
 
 // forget drops the last reply.
-func forget(d *door) { d.replies = d.replies[:len(d.replies)-1] }
+func forget(d *driver) { d.replies = d.replies[:len(d.replies)-1] }
 
 func noUUID(t *testing.T, where, text string) {
 	t.Helper()
@@ -104,21 +104,21 @@ func noUUID(t *testing.T, where, text string) {
 	}
 }
 
-// talkative is a store that breaks the rule and tells ids to everybody.
-type talkative struct{ leasehold.Store }
+// leaking is a store that breaks the rule and tells ids to everybody.
+type leaking struct{ leasehold.Store }
 
-func (s talkative) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+func (s leaking) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	current := leasehold.Lease{ID: leasehold.NewID(), Resource: r.Resource, Holder: "x"}
 	return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonHeld, Op: "acquire", Current: &current}
 }
 
-func (s talkative) Break(context.Context, leasehold.BreakRequest) (leasehold.Lease, error) {
+func (s leaking) Break(context.Context, leasehold.BreakRequest) (leasehold.Lease, error) {
 	return leasehold.Lease{ID: leasehold.NewID(), State: leasehold.StateBroken}, nil
 }
 
 func TestCarelessStore(t *testing.T) {
-	d := newDoor(t, plain{newDoor(t, nil, nil).server.store}, nil)
-	d.server.store = talkative{}
+	d := newDriver(t, plain{newDriver(t, nil, nil).server.store}, nil)
+	d.server.store = leaking{}
 	noUUID(t, "acquire", string(d.send("POST", "/v1/leases/acquire", `{"resource":"r","holder":"a"}`).body))
 	noUUID(t, "break", string(d.send("POST", "/v1/leases/break", `{"resource":"r"}`).body))
 	noUUID(t, "the log", d.log.String())

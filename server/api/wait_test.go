@@ -24,8 +24,8 @@ type pending struct {
 	cancel context.CancelFunc
 }
 
-// ask sends an acquire over the wire and returns when it waits or is answered.
-func (d *door) ask(client *http.Client, body string) pending {
+// startAcquire sends an acquire over the wire and returns when it waits or is answered.
+func (d *driver) startAcquire(client *http.Client, body string) pending {
 	d.Helper()
 	ctx, cancel := context.WithCancel(d.Context())
 	p := pending{d.T, make(chan reply, 1), cancel}
@@ -61,14 +61,14 @@ func blocking(holder, more string) string {
 
 func TestWaitersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		_, client := d.listen()
 		id := d.acquire("r", "first").LeaseID
 		waiting := make([]pending, 100)
 		for i := range waiting {
-			waiting[i] = d.ask(client, blocking(fmt.Sprintf("w%02d", i), `,"timeout_ms":3600000`))
+			waiting[i] = d.startAcquire(client, blocking(fmt.Sprintf("w%02d", i), `,"timeout_ms":3600000`))
 		}
-		urgent := d.ask(client, blocking("urgent", `,"priority":5,"timeout_ms":3600000`))
+		urgent := d.startAcquire(client, blocking("urgent", `,"priority":5,"timeout_ms":3600000`))
 		st := d.status("r")
 		if len(st.Waiters) != 101 || st.Waiters[0].Holder != "urgent" || st.Waiters[1] != (wire.Place{Holder: "w00", Since: st.Waiters[1].Since, Position: 2}) {
 			t.Fatalf("the queue is %+v, want urgent, w00 …", st.Waiters)
@@ -90,32 +90,32 @@ func TestWaitersInOrder(t *testing.T) {
 
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		_, client := d.listen()
 		d.acquire("r", "a")
 		began := time.Now()
-		r := d.ask(client, blocking("b", `,"timeout_ms":1500`)).reply()
+		r := d.startAcquire(client, blocking("b", `,"timeout_ms":1500`)).reply()
 		if p := r.wantProblem(http.StatusConflict, "acquire_timeout"); p.WaitedMS == nil || *p.WaitedMS != 1500 || time.Since(began) != 1500*time.Millisecond {
 			t.Errorf("after %v: %s, want it after 1.5 s with waited_ms", time.Since(began), r.body)
 		}
-		d.ask(client, blocking("b", `,"timeout_ms":0`)).reply().wantProblem(http.StatusConflict, "lease_held")
+		d.startAcquire(client, blocking("b", `,"timeout_ms":0`)).reply().wantProblem(http.StatusConflict, "lease_held")
 		began = time.Now()
-		d.ask(client, blocking("b", ``)).reply().wantProblem(http.StatusConflict, "acquire_timeout")
+		d.startAcquire(client, blocking("b", ``)).reply().wantProblem(http.StatusConflict, "acquire_timeout")
 		if took := time.Since(began); took != 30*time.Second {
 			t.Errorf("a wait without timeout_ms took %v, want the setting's 30 s", took)
 		}
 		want[wire.Setting](d.send("PUT", "/v1/config/acquisition_timeout_ms", `{"value":0}`), http.StatusOK)
-		d.ask(client, blocking("b", ``)).reply().wantProblem(http.StatusConflict, "lease_held")
+		d.startAcquire(client, blocking("b", ``)).reply().wantProblem(http.StatusConflict, "lease_held")
 	})
 }
 
 func TestWaiterLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		_, client := d.listen()
 		g := d.acquire("r", "a")
-		gone := d.ask(client, blocking("gone", `,"timeout_ms":60000`))
-		d.ask(client, blocking("stays", `,"timeout_ms":60000`))
+		gone := d.startAcquire(client, blocking("gone", `,"timeout_ms":60000`))
+		d.startAcquire(client, blocking("stays", `,"timeout_ms":60000`))
 		gone.cancel()
 		synctest.Wait()
 		if w := d.status("r").Waiters; len(w) != 1 || w[0].Holder != "stays" || d.server.waiters.size() != 1 {
@@ -131,17 +131,17 @@ func TestWaiterLeaves(t *testing.T) {
 
 func TestKeptPlaceAndSuperseded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		_, client := d.listen()
 		g := d.acquire("r", "a")
 		mine := blocking("b", `,"timeout_ms":60000,"lease_id":"`+otherID+`"`)
-		first := d.ask(client, mine)
-		other := d.ask(client, blocking("c", `,"timeout_ms":60000`))
+		first := d.startAcquire(client, mine)
+		other := d.startAcquire(client, blocking("c", `,"timeout_ms":60000`))
 		first.cancel()
 		synctest.Wait()
 		time.Sleep(10 * time.Second)
-		second := d.ask(client, mine)
-		third := d.ask(client, mine)
+		second := d.startAcquire(client, mine)
+		third := d.startAcquire(client, mine)
 		second.reply().wantProblem(http.StatusConflict, "superseded")
 		d.release(g.LeaseID)
 		if got := want[wire.Grant](third.reply(), http.StatusCreated); got.Holder != "b" {
@@ -154,10 +154,10 @@ func TestKeptPlaceAndSuperseded(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		_, client := d.listen()
 		g := d.acquire("r", "a")
-		waiting := []pending{d.ask(client, blocking("b", `,"timeout_ms":60000`)), d.ask(client, blocking("c", ``))}
+		waiting := []pending{d.startAcquire(client, blocking("b", `,"timeout_ms":60000`)), d.startAcquire(client, blocking("c", ``))}
 		d.server.Drain()
 		d.server.Drain()
 		for _, p := range waiting {
@@ -167,7 +167,7 @@ func TestDrain(t *testing.T) {
 				t.Errorf("the answer is %s, Retry-After %q; want shutting down, 1", r.body, r.header.Get("Retry-After"))
 			}
 		}
-		d.ask(client, blocking("d", ``)).reply().wantProblem(http.StatusServiceUnavailable, "store_unavailable")
+		d.startAcquire(client, blocking("d", ``)).reply().wantProblem(http.StatusServiceUnavailable, "store_unavailable")
 		want[wire.Lease](d.post("/v1/leases/renew", wire.RenewRequest{LeaseID: g.LeaseID}), http.StatusOK)
 		if r := d.send("GET", "/health/ready", ""); r.status != http.StatusServiceUnavailable || !strings.Contains(string(r.body), "shutting down") {
 			t.Errorf("ready = %d %s, want 503", r.status, r.body)
@@ -181,22 +181,22 @@ func TestDrain(t *testing.T) {
 
 func TestWaiterLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, &Options{MaxWaiters: 3, MaxWaitersPerCaller: 2})
+		d := newDriver(t, nil, &Options{MaxWaiters: 3, MaxWaitersPerCaller: 2})
 		_, client := d.listen()
 		d.acquire("r", "a")
 		for range 2 {
-			d.ask(client, blocking("b", `,"timeout_ms":60000`))
+			d.startAcquire(client, blocking("b", `,"timeout_ms":60000`))
 		}
-		r := d.ask(client, blocking("b", ``)).reply()
+		r := d.startAcquire(client, blocking("b", ``)).reply()
 		r.wantProblem(http.StatusTooManyRequests, "rate_limited")
 		if r.header.Get("Retry-After") != "1" {
 			t.Errorf("Retry-After = %q, want 1", r.header.Get("Retry-After"))
 		}
 		d.caller = auth.Caller{Name: "somebody else", Roles: auth.Local.Roles}
-		d.ask(client, blocking("c", `,"timeout_ms":60000`))
-		d.ask(client, blocking("c", ``)).reply().wantProblem(http.StatusTooManyRequests, "rate_limited")
+		d.startAcquire(client, blocking("c", `,"timeout_ms":60000`))
+		d.startAcquire(client, blocking("c", ``)).reply().wantProblem(http.StatusTooManyRequests, "rate_limited")
 		time.Sleep(time.Minute + time.Second)
-		d.ask(client, blocking("c", `,"timeout_ms":1`)).reply().wantProblem(http.StatusConflict, "acquire_timeout")
+		d.startAcquire(client, blocking("c", `,"timeout_ms":1`)).reply().wantProblem(http.StatusConflict, "acquire_timeout")
 	})
 }
 
@@ -204,7 +204,7 @@ func TestWaiterLimits(t *testing.T) {
 // waiting.
 func TestServerTimeoutsSpareWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		l := newPipes()
 		server := &http.Server{Handler: d, ReadTimeout: 5 * time.Second}
 		go server.Serve(l)
@@ -212,7 +212,7 @@ func TestServerTimeoutsSpareWaiters(t *testing.T) {
 		defer server.Close()
 		defer transport.CloseIdleConnections()
 		g := d.acquire("r", "a")
-		p := d.ask(&http.Client{Transport: transport}, blocking("b", `,"timeout_ms":60000`))
+		p := d.startAcquire(&http.Client{Transport: transport}, blocking("b", `,"timeout_ms":60000`))
 		time.Sleep(20 * time.Second)
 		d.release(g.LeaseID)
 		want[wire.Grant](p.reply(), http.StatusCreated)
@@ -221,7 +221,7 @@ func TestServerTimeoutsSpareWaiters(t *testing.T) {
 
 func TestAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		l, _ := d.listen()
 		for _, proposed := range []string{"", `,"lease_id":"` + otherID + `"`} {
 			conn, err := l.Dial(t.Context(), "", "")
@@ -254,7 +254,7 @@ func TestAbandoned(t *testing.T) {
 // A client that reads its answer and closes at once keeps its lease.
 func TestClosingAfterTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, nil, nil)
+		d := newDriver(t, nil, nil)
 		_, client := d.listen()
 		client.Transport.(*http.Transport).DisableKeepAlives = true
 		for i := range 50 {

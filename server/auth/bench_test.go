@@ -23,7 +23,7 @@ func BenchmarkWrap(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				w := nowhere{http.Header{}}
-				r := request("POST", "/v1/leases/acquire", bearing(secret), "Content-Type: application/json")
+				r := request("POST", "/v1/leases/acquire", bearerHeader(secret), "Content-Type: application/json")
 				for pb.Next() {
 					handler.ServeHTTP(w, r)
 				}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// CheckBind refuses to listen where others than this machine can reach an
-// address, unless callers are authenticated and nobody on the way can listen
-// in, or the user has spelt out that it shall be insecure.
+// CheckBind refuses an address that other machines can reach, unless callers are
+// authenticated and connections encrypted, or the user has spelt out that it shall
+// be insecure.
 func CheckBind(addr string, authenticated, tls, insecure bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -33,8 +33,8 @@ func CheckBind(addr string, authenticated, tls, insecure bool) error {
 // ErrInsecure is what CheckBind answers, for errors.Is.
 var ErrInsecure = errors.New("refused to listen")
 
-// isLoopback asks no name server: what it answers now says nothing about what
-// the listener will be told. An empty host means every address.
+// isLoopback asks no name server: the listener may get another answer. An empty
+// host means every address.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -59,7 +59,7 @@ type key struct{}
 // With returns a context that carries the caller.
 func With(ctx context.Context, c Caller) context.Context { return with(ctx, &c) }
 
-// with spares a copy of the caller for each request.
+// with saves a copy of the caller for each request.
 func with(ctx context.Context, c *Caller) context.Context {
 	return context.WithValue(ctx, key{}, c)
 }

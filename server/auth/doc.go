@@ -1,4 +1,4 @@
-// Package auth decides who may speak to a door and what they may do there.
+// Package auth authenticates the callers of an API and says what they may do.
 //
 // # Open listeners
 //
@@ -8,8 +8,8 @@
 //
 //   - answers only to the Host names localhost, 127.0.0.1 and [::1], which
 //     defeats DNS rebinding;
-//   - takes application/json only, with everything that is not a read, be there
-//     a body or not: a form of another site cannot send that;
+//   - accepts application/json only, with everything that is not a read, with a
+//     body or without: a form of another site cannot send that;
 //   - refuses every Origin but the one that was addressed, "null" included, and
 //     what a browser marks as coming from another site, unless somebody has
 //     clicked on a link there: frames and scripts get nothing.
@@ -18,8 +18,8 @@
 //
 // With a token file every request shows a bearer token in the Authorization
 // header, never in the URL, where logs and histories would keep it. Only
-// /healthz, /health/live and /health/ready answer to anybody, as whoever probes
-// has no token. Callers have a rate each, and so have the addresses of those who
+// /healthz, /health/live and /health/ready answer to anybody: probes have no
+// token. Callers have a rate each, and so have the addresses of those who
 // show no valid token.
 //
 // The file has one JSON object a line. Empty lines and lines that begin with #
@@ -37,12 +37,11 @@
 //
 // A secret is 32 random bytes. There is nothing to guess, so a slow password
 // hash such as bcrypt would slow down every request and hinder nobody. Tokens
-// are found by their hash in a map: how long that takes tells about the hash of
-// what was shown, which nobody can steer towards the hash of a secret he does
-// not know.
+// are found by their hash in a map: how long that takes depends on the hash of
+// what was shown, which cannot be steered towards the hash of an unknown secret.
 //
-// The file must belong to its owner alone (mode 0600). It is looked at every
-// second, so a new token works, and a revoked one has ceased to, within two;
+// The file must belong to its owner alone (mode 0600). It is checked every second,
+// so a new token works, and a revoked one no longer works, within two;
 // requests of a token that was revoked, changed or has expired are cancelled,
 // event streams and waits among them. While the file is broken or missing, the
 // tokens that were read last stay good, and the log says what is wrong: to
@@ -56,4 +55,12 @@
 // two entries is refused, and a bearer token that is shown counts alone. The
 // client CA must therefore be one that does not let its customers choose their
 // names.
+//
+// # Files
+//
+// guard.go is the middleware, with identify.go (tokens and certificates), local.go
+// (the rules of an open listener), rate.go and refusal.go; caller.go is what it
+// hands on. token.go, tokenfile.go and tokenfile_edit.go are the file and its
+// edits, table.go the tokens in use, reload.go how they follow the file. tls.go is
+// a listener's configuration, bind.go where it may listen.
 package auth

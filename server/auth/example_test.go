@@ -30,12 +30,12 @@ func ExampleNew() {
 	}
 	defer guard.Close()
 
-	door := guard.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler := guard.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		caller := auth.From(r.Context())
 		fmt.Println(caller.Name, caller.MayAct("anybody", "deploy:prod"), caller.MayAct("anybody", "billing"))
 	}))
 	r := httptest.NewRequest("POST", "/v1/leases/acquire", nil)
 	r.Header.Set("Authorization", "Bearer "+secret)
-	door.ServeHTTP(httptest.NewRecorder(), r)
+	handler.ServeHTTP(httptest.NewRecorder(), r)
 	// Output: ci true false
 }

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// checkMode refuses a file that others than its owner can read or write: who
-// writes it makes himself an operator.
+// checkMode refuses a file that others than its owner can read or write: a
+// writer could become an operator.
 func checkMode(info fs.FileInfo, groupMayRead bool) error {
 	forbidden := fs.FileMode(0o077)
 	if groupMayRead {
@@ -23,8 +23,8 @@ func checkMode(info fs.FileInfo, groupMayRead bool) error {
 	return nil
 }
 
-// likeOld gives a new file the mode and the owner of the one it replaces.
-func likeOld(file *os.File, old fs.FileInfo) error {
+// copyOwner gives the new file the mode and the owner of the one it replaces.
+func copyOwner(file *os.File, old fs.FileInfo) error {
 	if err := file.Chmod(old.Mode().Perm()); err != nil {
 		return err
 	}
@@ -40,8 +40,8 @@ func likeOld(file *os.File, old fs.FileInfo) error {
 	return file.Chown(int(was.Uid), int(was.Gid))
 }
 
-// lockFile waits for the lock. The system lets it go when the process ends,
-// however it ends.
+// lockFile waits for the lock. The system unlocks when the process ends, however
+// it ends.
 func lockFile(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

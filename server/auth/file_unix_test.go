@@ -28,7 +28,7 @@ func TestMode(t *testing.T) {
 			t.Fatal(err)
 		}
 		for group, want := range map[bool]bool{false: want.alone, true: want.group} {
-			g, err := New(&Options{TokenFile: path, GroupMayRead: group, Logger: new(diary).logger()})
+			g, err := New(&Options{TokenFile: path, GroupMayRead: group, Logger: new(logBuffer).logger()})
 			if (err == nil) != want {
 				t.Errorf("New() with mode %#o, GroupMayRead %v = %v, want success: %v", mode, group, err, want)
 			}

@@ -12,11 +12,11 @@ import (
 // read. Keep the file in a directory that is yours.
 func checkMode(fs.FileInfo, bool) error { return nil }
 
-// likeOld has nothing to do: a new file has the rights of its directory.
-func likeOld(*os.File, fs.FileInfo) error { return nil }
+// copyOwner has nothing to do: a new file has the rights of its directory.
+func copyOwner(*os.File, fs.FileInfo) error { return nil }
 
-// lockFile waits for the lock. The system lets it go when the process ends,
-// however it ends.
+// lockFile waits for the lock. The system unlocks when the process ends, however
+// it ends.
 func lockFile(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -15,32 +15,32 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// diary is a log that can be read while it is written.
-type diary struct {
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (d *diary) Write(p []byte) (int, error) {
+func (d *logBuffer) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.text.Write(p)
 }
 
-func (d *diary) String() string {
+func (d *logBuffer) String() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.text.String()
 }
 
-func (d *diary) logger() *slog.Logger {
+func (d *logBuffer) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(d, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // newGuard returns a guard that is closed when the test ends, and its log.
-func newGuard(t testing.TB, o Options) (*Guard, *diary) {
+func newGuard(t testing.TB, o Options) (*Guard, *logBuffer) {
 	t.Helper()
-	log := new(diary)
+	log := new(logBuffer)
 	o.Logger = log.logger()
 	g, err := New(&o)
 	if err != nil {
@@ -89,7 +89,7 @@ func request(method, target string, headers ...string) *http.Request {
 	return r
 }
 
-func bearing(secret string) string { return "Authorization: Bearer " + secret }
+func bearerHeader(secret string) string { return "Authorization: Bearer " + secret }
 
 // send passes the request through the guard. Every refusal must be a problem.
 func send(t testing.TB, g *Guard, r *http.Request) (*http.Response, wire.Problem) {

@@ -2,11 +2,13 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -33,12 +35,12 @@ type Options struct {
 	// least 1.
 	Burst int
 
-	// Logger hears of reloads and refusals, never of a secret. Default:
+	// Logger gets reloads and refusals, never a secret. Default:
 	// slog.Default().
 	Logger *slog.Logger
 }
 
-// Guard stands before a door. Close it.
+// Guard authenticates the requests of a listener. Close it.
 type Guard struct {
 	hosts        []string
 	file         string
@@ -47,13 +49,13 @@ type Guard struct {
 	log          *slog.Logger
 	logged       *rate.Limiter // strangers must not fill the disk with refusals
 	sites        *http.CrossOriginProtection
-	failed       *attempts
+	failures     *failures
 
 	tokens atomic.Pointer[table] // nil: the listener is open
 
-	reading sync.Mutex // held while the file is read; guards what follows
-	stamp   stamp
-	broken  string // what was last found wrong with the file
+	loading sync.Mutex // held while the file is read; guards what follows
+	watched watchedFile
+	problem string // what was last found wrong with the file
 
 	close      sync.Once
 	stop, done chan struct{}
@@ -67,8 +69,8 @@ func New(o *Options) (*Guard, error) {
 	}
 	g := &Guard{
 		file: o.TokenFile, groupMayRead: o.GroupMayRead, limit: o.limit(), log: o.Logger,
-		logged: rate.NewLimiter(10, 50), sites: http.NewCrossOriginProtection(), failed: newAttempts(),
-		stamp: stamp{path: o.TokenFile}, stop: make(chan struct{}), done: make(chan struct{}),
+		logged: rate.NewLimiter(10, 50), sites: http.NewCrossOriginProtection(), failures: newFailures(),
+		watched: watchedFile{path: o.TokenFile}, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	for _, h := range append([]string{"localhost", "127.0.0.1", "[::1]"}, o.Hosts...) {
 		g.hosts = append(g.hosts, strings.ToLower(h))
@@ -80,11 +82,11 @@ func New(o *Options) (*Guard, error) {
 		close(g.done)
 		return g, nil
 	}
-	g.stamp.changed()
-	if err := g.read(); err != nil {
+	g.watched.changed()
+	if err := g.load(); err != nil {
 		return nil, err
 	}
-	go g.follow()
+	go g.watch()
 	return g, nil
 }
 
@@ -99,8 +101,8 @@ func (o *Options) limit() limit {
 	return l
 }
 
-// Close ends the watch over the token file. Requests go on being judged by the
-// tokens that were read last.
+// Close ends the watch over the token file. The tokens that were read last stay
+// in use.
 func (g *Guard) Close() {
 	g.close.Do(func() { close(g.stop) })
 	<-g.done
@@ -115,9 +117,9 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		case tokens != nil && needsNoToken(r):
 			next.ServeHTTP(w, r)
 		case tokens != nil:
-			g.serveKnown(w, r, next, tokens)
+			g.serveToken(w, r, next, tokens)
 		default:
-			g.serveLocal(w, r, next)
+			g.serveOpen(w, r, next)
 		}
 	})
 }
@@ -132,26 +134,68 @@ func needsNoToken(r *http.Request) bool {
 	return path == "/healthz" || path == "/health/live" || path == "/health/ready"
 }
 
-func (g *Guard) serveLocal(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	if no := g.notLocal(r); no != nil {
-		g.refuse(w, r, no)
+func (g *Guard) serveOpen(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if refused := checkOpen(r, g.hosts); refused != nil {
+		g.refuse(w, r, refused)
 		return
 	}
 	next.ServeHTTP(w, r.WithContext(with(r.Context(), &Local)))
 }
 
-func (g *Guard) serveKnown(w http.ResponseWriter, r *http.Request, next http.Handler, tokens *table) {
-	e, no := g.authenticate(r, tokens)
-	if no == nil {
-		no = g.notAllowed(r, e)
+func (g *Guard) serveToken(w http.ResponseWriter, r *http.Request, next http.Handler, tokens *table) {
+	e, refused := g.authenticate(r, tokens)
+	if refused == nil {
+		refused = g.checkToken(r, e)
 	}
-	if no != nil {
-		g.refuse(w, r, no)
+	if refused != nil {
+		g.refuse(w, r, refused)
 		return
 	}
-	ctx, cancel := context.WithCancelCause(withRate(with(r.Context(), &e.caller), e.limiter))
+	ctx, cancel := context.WithCancelCause(withLimiter(with(r.Context(), &e.caller), e.limiter))
 	defer cancel(nil)
 	stop := context.AfterFunc(e.life, func() { cancel(context.Cause(e.life)) })
 	defer stop()
 	next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// authenticate finds out whose request it is.
+func (g *Guard) authenticate(r *http.Request, tokens *table) (*entry, *refusal) {
+	e, why := identify(r, tokens)
+	if e != nil && e.Expired(time.Now()) {
+		e, why = nil, errExpired.Error()
+	}
+	if e != nil {
+		return e, nil
+	}
+	// A valid token is never counted here: strangers behind the same address
+	// must not be able to shut its owner out.
+	if wait, ok := allow(g.failures.limiter(r.RemoteAddr)); !ok {
+		return nil, tooMany(wait, "too many requests without a valid token from this address")
+	}
+	return nil, unauthenticated(r, why)
+}
+
+// checkToken checks a request whose caller is known. A browser sends client
+// certificates by itself, so pages of other sites are refused here, too.
+func (g *Guard) checkToken(r *http.Request, e *entry) *refusal {
+	if g.sites.Check(r) != nil {
+		return forbidden("Origin", "is another site's; only pages of this server may change anything")
+	}
+	if r.Header.Get("Authorization") == "" && fromOtherSite(r) {
+		return forbidden("Sec-Fetch-Site", "says that another site's page sent this with your certificate; only pages of this server may")
+	}
+	if wait, ok := allow(e.limiter); !ok {
+		return tooMany(wait, "token "+e.Name+" makes too many requests")
+	}
+	return nil
+}
+
+// refuse answers and logs. The log has neither path nor query, in which people
+// put secrets by mistake.
+func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, refused *refusal) {
+	p := refused.write(w, RequestID(r))
+	if g.logged.Allow() {
+		g.log.Warn("request refused", "code", p.Code, "why", hideSecrets(p.Detail),
+			"method", fmt.Sprintf("%.16s", r.Method), "remote", r.RemoteAddr, "request_id", hideSecrets(p.RequestID))
+	}
 }

@@ -67,7 +67,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	for range 4 {
 		callers.Go(func() {
 			for ctx.Err() == nil {
-				wantCaller(t, g, request("GET", "/", bearing(kept)), "kept")
+				wantCaller(t, g, request("GET", "/", bearerHeader(kept)), "kept")
 			}
 		})
 	}
@@ -77,14 +77,14 @@ func TestReloadUnderLoad(t *testing.T) {
 		if err := g.Reload(); err != nil {
 			t.Fatalf("Reload() = %v", err)
 		}
-		wantCaller(t, g, request("GET", "/", bearing(secret)), name)
+		wantCaller(t, g, request("GET", "/", bearerHeader(secret)), name)
 		if err := RevokeToken(path, name); err != nil {
 			t.Fatalf("RevokeToken() = %v", err)
 		}
 		if err := g.Reload(); err != nil {
 			t.Fatalf("Reload() = %v", err)
 		}
-		r := request("GET", "/", bearing(secret))
+		r := request("GET", "/", bearerHeader(secret))
 		r.RemoteAddr = fmt.Sprintf("10.0.0.%d:1", i)
 		wantCode(t, g, r, 401, "unauthenticated")
 	}

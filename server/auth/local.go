@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -10,13 +11,13 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// notLocal judges a request to an open listener. Every rule is there because
-// of what a web page can make its reader's browser send.
-func (g *Guard) notLocal(r *http.Request) *refusal {
+// checkOpen checks a request to an open listener. Every rule is there because of
+// what a web page can make its reader's browser send.
+func checkOpen(r *http.Request, hosts []string) *refusal {
 	name, port, ok := splitHost(r.Host)
-	if !ok || !slices.Contains(g.hosts, name) {
+	if !ok || !slices.Contains(hosts, name) {
 		return forbidden("Host", "%.80q is no name of this listener; without a token file it answers only to %s",
-			r.Host, strings.Join(g.hosts, ", "))
+			r.Host, strings.Join(hosts, ", "))
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		if !sameOrigin(r, origin, name, port) {
@@ -29,14 +30,14 @@ func (g *Guard) notLocal(r *http.Request) *refusal {
 	if !isRead(r) && !isJSON(r) && !isBlob(r) {
 		return &refusal{
 			err:    &leasehold.Error{Reason: leasehold.ReasonMediaType, Field: "Content-Type"},
-			detail: "a " + clip(r.Method) + " must have Content-Type: application/json, with a body or without",
+			detail: fmt.Sprintf("a %.16s must have Content-Type: application/json, with a body or without", r.Method),
 		}
 	}
 	return nil
 }
 
-// splitHost takes a Host header apart: a name in small letters, and a port that
-// may be missing.
+// splitHost splits a Host header: a name in small letters, and a port that may be
+// missing.
 func splitHost(host string) (name, port string, ok bool) {
 	host = strings.ToLower(host)
 	i := strings.LastIndexByte(host, ':')
@@ -49,7 +50,7 @@ func splitHost(host string) (name, port string, ok bool) {
 }
 
 // sameOrigin reports whether the origin is the very one that was addressed.
-// Another port of this machine is another origin: who knows what runs there.
+// Another port of this machine is another origin: anything may run there.
 func sameOrigin(r *http.Request, origin, name, port string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
@@ -69,8 +70,8 @@ func sameOrigin(r *http.Request, origin, name, port string) bool {
 	return ok && u.Scheme == scheme && originName == name && orStandard(originPort) == orStandard(port)
 }
 
-// fromOtherSite believes the browser, which marks what a page of another origin
-// causes. A reader may follow a link from there.
+// fromOtherSite reports whether the browser says that a page of another origin
+// caused the request. A reader may follow a link from there.
 func fromOtherSite(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "same-origin" && site != "none" && !followsLink(r) {
@@ -82,7 +83,7 @@ func fromOtherSite(r *http.Request) bool {
 
 // followsLink reports whether somebody has clicked on a link that fills a window
 // of its own: a read whose answer only the reader sees. A frame is none, nor is a
-// navigation that a script began: either could make the server copy its store.
+// navigation that a script started: either could make the server copy its store.
 func followsLink(r *http.Request) bool {
 	h := r.Header
 	return isRead(r) && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Fetch-User") == "?1"
@@ -94,7 +95,7 @@ func isRead(r *http.Request) bool {
 
 func isJSON(r *http.Request) bool { return mediaType(r) == "application/json" }
 
-// mediaType of the body; empty if it cannot be told.
+// mediaType is the body's; empty if it is not clear.
 func mediaType(r *http.Request) string {
 	types := r.Header.Values("Content-Type")
 	if len(types) != 1 {

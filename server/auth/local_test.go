@@ -144,7 +144,7 @@ func TestOriginWithTLS(t *testing.T) {
 // TestTokensOnAnOpenListener are ignored: it has none to compare them with.
 func TestTokensOnAnOpenListener(t *testing.T) {
 	g, _ := newGuard(t, Options{})
-	wantCaller(t, g, request("GET", "/", bearing(newSecret())), "local")
+	wantCaller(t, g, request("GET", "/", bearerHeader(newSecret())), "local")
 	if err := g.Reload(); err != nil {
 		t.Errorf("Reload() of an open listener = %v", err)
 	}

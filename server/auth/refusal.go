@@ -28,24 +28,36 @@ func forbidden(field, format string, args ...any) *refusal {
 	}
 }
 
-// refuse answers and logs. The log has neither path nor query, in which people
-// put secrets by mistake.
-func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
-	p := wire.FromError(no.err)
-	p.Detail = no.detail
-	p.RequestID = RequestID(r)
+func unauthenticated(r *http.Request, why string) *refusal {
+	challenge := `Bearer realm="leasehold"`
+	if r.Header.Get("Authorization") != "" {
+		challenge += `, error="invalid_token"`
+	}
+	return &refusal{err: &leasehold.Error{Reason: leasehold.ReasonUnauthenticated}, detail: why, challenge: challenge}
+}
+
+func tooMany(wait time.Duration, why string) *refusal {
+	e := &leasehold.Error{Reason: leasehold.ReasonRateLimited, RetryAfter: max(wait, time.Millisecond)}
+	return &refusal{err: e, detail: why + "; " + e.Error()}
+}
+
+// write answers with the refusal and returns it as it was written.
+func (refused *refusal) write(w http.ResponseWriter, requestID string) wire.Problem {
+	p := wire.FromError(refused.err)
+	p.Detail = refused.detail
+	p.RequestID = requestID
 	header := w.Header()
 	header.Set("Content-Type", wire.ProblemType)
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	header.Set("X-Request-Id", p.RequestID)
-	if no.challenge != "" {
-		header.Set("WWW-Authenticate", no.challenge)
+	header.Set("X-Request-Id", requestID)
+	if refused.challenge != "" {
+		header.Set("WWW-Authenticate", refused.challenge)
 	}
-	if no.err.RetryAfter > 0 {
-		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(no.err.RetryAfter), 10))
+	if refused.err.RetryAfter > 0 {
+		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(refused.err.RetryAfter), 10))
 	}
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -53,14 +65,11 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(body) // the caller may have gone: nobody is left to tell
-	if g.logged.Allow() {
-		g.log.Warn("request refused", "code", p.Code, "why", hideSecrets(p.Detail),
-			"method", clip(r.Method), "remote", r.RemoteAddr, "request_id", hideSecrets(p.RequestID))
-	}
+	_, _ = w.Write(body) // the caller may have gone
+	return p
 }
 
-// wholeSeconds rounds up: who comes back too early is refused again.
+// wholeSeconds rounds up: a client that comes back too early is refused again.
 func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // RequestID names a request: as the caller does in X-Request-Id, if that is
@@ -72,12 +81,4 @@ func RequestID(r *http.Request) string {
 		return rand.Text()
 	}
 	return id
-}
-
-// clip keeps a word that a stranger chose short.
-func clip(s string) string {
-	if len(s) > 16 {
-		return s[:16] + "…"
-	}
-	return s
 }

@@ -26,15 +26,15 @@ func TestTokensComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, log := newGuard(t, Options{TokenFile: path})
 		second := mustCreate(t, path, TokenSpec{Name: "second", Roles: reader})
-		wantCode(t, g, request("GET", "/", bearing(second)), 401, "unauthenticated")
+		wantCode(t, g, request("GET", "/", bearerHeader(second)), 401, "unauthenticated")
 		time.Sleep(notice)
-		wantCaller(t, g, request("GET", "/", bearing(second)), "second")
+		wantCaller(t, g, request("GET", "/", bearerHeader(second)), "second")
 		if err := RevokeToken(path, "first"); err != nil {
 			t.Fatalf("RevokeToken() = %v", err)
 		}
 		time.Sleep(notice)
-		wantCode(t, g, request("GET", "/", bearing(first)), 401, "unauthenticated")
-		wantCaller(t, g, request("GET", "/", bearing(second)), "second")
+		wantCode(t, g, request("GET", "/", bearerHeader(first)), 401, "unauthenticated")
+		wantCaller(t, g, request("GET", "/", bearerHeader(second)), "second")
 		time.Sleep(time.Hour)
 		if n := strings.Count(log.String(), "tokens loaded"); n != 3 {
 			t.Errorf("the tokens were loaded %d times, want 3: only what differs counts\n%s", n, log)
@@ -50,7 +50,7 @@ func hold(g *Guard, secret string) <-chan error {
 		<-r.Context().Done()
 		ended <- context.Cause(r.Context())
 	}))
-	r := request("GET", "/v1/events", bearing(secret))
+	r := request("GET", "/v1/events", bearerHeader(secret))
 	go handler.ServeHTTP(httptest.NewRecorder(), r)
 	return ended
 }
@@ -101,12 +101,12 @@ func TestRunningRequestsEndWithTheirToken(t *testing.T) {
 		wantEnd(t, ended["revoked"], errRevoked)
 		wantEnd(t, ended["changed"], errRevoked)
 		wantEnd(t, ended["expiring"], nil)
-		wantCaller(t, g, request("GET", "/", bearing(secrets["changed"])), "changed")
-		wantCaller(t, g, request("GET", "/", bearing(secrets["expiring"])), "expiring")
+		wantCaller(t, g, request("GET", "/", bearerHeader(secrets["changed"])), "changed")
+		wantCaller(t, g, request("GET", "/", bearerHeader(secrets["expiring"])), "expiring")
 
 		time.Sleep(time.Minute)
 		wantEnd(t, ended["expiring"], errExpired)
-		wantCode(t, g, request("GET", "/", bearing(secrets["expiring"])), 401, "unauthenticated")
+		wantCode(t, g, request("GET", "/", bearerHeader(secrets["expiring"])), 401, "unauthenticated")
 		wantEnd(t, ended["kept"], nil)
 		if err := RevokeToken(path, "kept"); err != nil {
 			t.Fatalf("RevokeToken() = %v", err)
@@ -128,7 +128,7 @@ func TestYearOneIsOver(t *testing.T) {
 	}
 	writeFile(t, path, strings.Replace(string(data), `"name":"old"`, `"name":"old","expires":"0001-01-01T00:00:00Z"`, 1))
 	g, _ := newGuard(t, Options{TokenFile: path})
-	wantCode(t, g, request("GET", "/", bearing(secret)), 401, "unauthenticated")
+	wantCode(t, g, request("GET", "/", bearerHeader(secret)), 401, "unauthenticated")
 	tokens, err := ListTokens(path)
 	if err != nil || len(tokens) != 1 || !tokens[0].Expired(time.Now()) {
 		t.Errorf("ListTokens() = %+v, %v, want one token that has expired", tokens, err)
@@ -156,7 +156,7 @@ func TestBrokenFileKeepsTokens(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
-				wantCaller(t, g, request("GET", "/", bearing(secret)), "ci")
+				wantCaller(t, g, request("GET", "/", bearerHeader(secret)), "ci")
 				if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
 					t.Errorf("%d errors in the log, want 1:\n%s", n, log)
 				}
@@ -170,8 +170,8 @@ func TestBrokenFileKeepsTokens(t *testing.T) {
 				other := newSecret()
 				writeFile(t, path, string(good)+`{"name":"other","roles":["reader"],"hash":"`+hashText(hashOf(other))+`"}`)
 				time.Sleep(notice)
-				wantCaller(t, g, request("GET", "/", bearing(secret)), "ci")
-				wantCaller(t, g, request("GET", "/", bearing(other)), "other")
+				wantCaller(t, g, request("GET", "/", bearerHeader(secret)), "ci")
+				wantCaller(t, g, request("GET", "/", bearerHeader(other)), "other")
 			})
 		})
 	}
@@ -184,7 +184,7 @@ func TestEmptyFileLetsNobodyIn(t *testing.T) {
 		g, log := newGuard(t, Options{TokenFile: path})
 		writeFile(t, path, "")
 		time.Sleep(notice)
-		wantCode(t, g, request("GET", "/", bearing(secret)), 401, "unauthenticated")
+		wantCode(t, g, request("GET", "/", bearerHeader(secret)), 401, "unauthenticated")
 		if !strings.Contains(log.String(), "nobody is let in") {
 			t.Errorf("the log says %q, want a warning", log)
 		}
@@ -210,8 +210,8 @@ func TestEditIsNoFreshAllowance(t *testing.T) {
 	})
 }
 
-// TestStamp uses the real clock of the file system, which is what it is about.
-func TestStamp(t *testing.T) {
+// TestWatchedFile uses the real clock of the file system, which is what it is about.
+func TestWatchedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	writeFile(t, path, "one")
 	old := time.Now().Add(-time.Hour)
@@ -221,7 +221,7 @@ func TestStamp(t *testing.T) {
 		}
 	}
 	age()
-	s := stamp{path: path}
+	s := watchedFile{path: path}
 	want := func(what string, want bool) {
 		t.Helper()
 		if got := s.changed(); got != want {
@@ -281,7 +281,7 @@ func TestRevokedInRealTime(t *testing.T) {
 	}
 	g, _ := newGuard(t, Options{TokenFile: path})
 	time.Sleep(poll + poll/2) // so that the file was looked at and found unchanged
-	wantCaller(t, g, request("GET", "/", bearing(secret)), "ci")
+	wantCaller(t, g, request("GET", "/", bearerHeader(secret)), "ci")
 	if err := RevokeToken(path, "ci"); err != nil {
 		t.Fatal(err)
 	}
@@ -293,5 +293,5 @@ func TestRevokedInRealTime(t *testing.T) {
 	if took := time.Since(revoked); took > notice {
 		t.Errorf("the token worked for another %v, want at most %v", took, notice)
 	}
-	wantCode(t, g, request("GET", "/", bearing(secret)), 401, "unauthenticated")
+	wantCode(t, g, request("GET", "/", bearerHeader(secret)), 401, "unauthenticated")
 }

@@ -41,9 +41,9 @@ func TestNoSecretIsPrinted(t *testing.T) {
 	g, log := newGuard(t, Options{TokenFile: path, Rate: 1, Burst: 2})
 	for _, secret := range []string{good, bad} {
 		for i, headers := range [][]string{
-			{bearing(secret)}, {bearing(secret)}, {bearing(secret)}, // the third is over the rate
-			{"Authorization: " + secret}, {"Authorization: Basic " + secret}, {bearing(secret), bearing(secret)}, {bearing(secret + "x")},
-			{bearing(secret), "Origin: http://" + secret}, {"Host: " + secret}, {"Cookie: " + secret},
+			{bearerHeader(secret)}, {bearerHeader(secret)}, {bearerHeader(secret)}, // the third is over the rate
+			{"Authorization: " + secret}, {"Authorization: Basic " + secret}, {bearerHeader(secret), bearerHeader(secret)}, {bearerHeader(secret + "x")},
+			{bearerHeader(secret), "Origin: http://" + secret}, {"Host: " + secret}, {"Cookie: " + secret},
 		} {
 			w := httptest.NewRecorder()
 			g.Wrap(whoami).ServeHTTP(w, request("POST", "/"+secret+"?token="+secret, headers...))
@@ -71,10 +71,10 @@ func TestNoSecretIsPrinted(t *testing.T) {
 	}
 	writeFile(t, path, `{"name":"x","roles":["reader"],"hash":"`+good+`"}`)
 	written["an error of Reload"] = fmt.Sprint(g.Reload())
-	g.reading.Lock()
-	g.stamp.info = nil
-	g.reading.Unlock()
-	g.look()
+	g.loading.Lock()
+	g.watched.info = nil
+	g.loading.Unlock()
+	g.check()
 	if !strings.Contains(log.String(), "cannot be used") || !strings.Contains(log.String(), "rate_limited") {
 		t.Fatalf("the log is too short to prove anything:\n%s", log)
 	}

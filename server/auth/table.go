@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"math"
 	"reflect"
 	"time"
 
@@ -32,9 +31,9 @@ type table struct {
 	byCert map[string]*entry
 }
 
-// newTable keeps the entries of the old table that are the same in the new
-// rows, and the limiters of those that have the same name: to edit a token is
-// no way to a fresh allowance.
+// newTable keeps the entries of the old table whose rows are the same, and the
+// limiters of those that have the same name: editing a token does not restart its
+// rate.
 func newTable(source []byte, rows []row, old *table, limit limit) *table {
 	t := &table{
 		source: source,
@@ -43,7 +42,7 @@ func newTable(source []byte, rows []row, old *table, limit limit) *table {
 		byCert: map[string]*entry{},
 	}
 	for _, r := range rows {
-		e := old.heir(r, limit)
+		e := old.entryFor(r, limit)
 		t.byName[r.Name] = e
 		if r.Cert != "" {
 			t.byCert[r.Cert] = e
@@ -54,7 +53,8 @@ func newTable(source []byte, rows []row, old *table, limit limit) *table {
 	return t
 }
 
-func (t *table) heir(r row, limit limit) *entry {
+// entryFor returns the entry of the row: the old one if nothing has changed.
+func (t *table) entryFor(r row, limit limit) *entry {
 	old := t.byName[r.Name]
 	if old != nil && old.life.Err() == nil && reflect.DeepEqual(old.row, r) {
 		return old
@@ -77,7 +77,7 @@ var (
 	errExpired = errors.New("the token has expired")
 )
 
-// endMissing ends the entries that the newer table has no more.
+// endMissing ends the entries that the newer table lacks.
 func (t *table) endMissing(newer *table) {
 	for name, e := range t.byName {
 		if newer.byName[name] != e {
@@ -94,8 +94,9 @@ func (t *table) endExpired(now time.Time) {
 	}
 }
 
-// named returns the entry of a certificate, or nil unless there is exactly one.
-func (t *table) named(cert *x509.Certificate) *entry {
+// ofCertificate returns the entry of a certificate, or nil unless there is exactly
+// one.
+func (t *table) ofCertificate(cert *x509.Certificate) *entry {
 	names := append([]string{cert.Subject.CommonName}, cert.DNSNames...)
 	names = append(names, cert.EmailAddresses...)
 	for _, u := range cert.URIs {
@@ -113,26 +114,4 @@ func (t *table) named(cert *x509.Certificate) *entry {
 		}
 	}
 	return found
-}
-
-// limit is a rate and a burst; a rate that is negative means none.
-type limit struct {
-	perSecond float64
-	burst     int
-}
-
-func (l limit) limiter() *rate.Limiter {
-	if l.perSecond < 0 {
-		return rate.NewLimiter(rate.Inf, 0)
-	}
-	return rate.NewLimiter(rate.Limit(l.perSecond), l.burst)
-}
-
-// allow takes one request from the limiter, or says when to ask again.
-func allow(l *rate.Limiter) (wait time.Duration, ok bool) {
-	if l.Allow() {
-		return 0, true
-	}
-	missing := math.Max(1-l.Tokens(), 0)
-	return time.Duration(missing / float64(l.Limit()) * float64(time.Second)), false
 }

@@ -21,12 +21,12 @@ type TLSOptions struct {
 	// are trusted, in PEM. Empty: clients are not asked for one.
 	ClientCAFile string
 
-	// RequireClientCert turns clients without a certificate away, be their
-	// token valid or not. Default: a certificate may be shown, and must then be
+	// RequireClientCert refuses clients without a certificate, whether or not
+	// their token is valid. Default: a certificate may be shown, and must then be
 	// a good one.
 	RequireClientCert bool
 
-	// Logger hears of reloads. Default: slog.Default().
+	// Logger gets reloads. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -41,101 +41,101 @@ func TLSConfig(o TLSOptions) (*tls.Config, error) {
 	if o.RequireClientCert && o.ClientCAFile == "" {
 		return nil, errors.New("TLS: client certificates are required, and no client CA to judge them is given")
 	}
-	k := &keyring{o: o, log: o.Logger}
-	if k.log == nil {
-		k.log = slog.Default()
+	f := &tlsFiles{o: o, log: o.Logger}
+	if f.log == nil {
+		f.log = slog.Default()
 	}
 	for _, path := range []string{o.CertFile, o.KeyFile, o.ClientCAFile} {
 		if path != "" {
-			k.stamps = append(k.stamps, stamp{path: path})
+			f.watched = append(f.watched, watchedFile{path: path})
 		}
 	}
-	k.changed()
-	config, err := k.read()
+	f.changed()
+	config, err := f.read()
 	if err != nil {
 		return nil, err
 	}
-	k.config, k.looked = config, time.Now()
+	f.config, f.checked = config, time.Now()
 	outer := config.Clone()
 	outer.Certificates = nil
-	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.current(), nil }
+	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.current(), nil }
 	outer.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		return &k.current().Certificates[0], nil
+		return &f.current().Certificates[0], nil
 	}
 	return outer, nil
 }
 
-// keyring has what the files say.
-type keyring struct {
+// tlsFiles has the configuration that the files make.
+type tlsFiles struct {
 	o   TLSOptions
 	log *slog.Logger
 
-	mu     sync.Mutex
-	stamps []stamp
-	looked time.Time
-	broken string
-	config *tls.Config // never changed, only replaced
+	mu      sync.Mutex
+	watched []watchedFile
+	checked time.Time
+	problem string
+	config  *tls.Config // never changed, only replaced
 }
 
-// current looks at the files at most once in a while, and only when somebody
-// connects: so nothing has to run, and be stopped, in between.
-func (k *keyring) current() *tls.Config {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if time.Since(k.looked) < poll {
-		return k.config
+// current checks the files at most once a second, and only when somebody connects:
+// so nothing has to run, and be stopped, in between.
+func (f *tlsFiles) current() *tls.Config {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.checked) < poll {
+		return f.config
 	}
-	k.looked = time.Now()
-	if !k.changed() && k.broken == "" {
-		return k.config
+	f.checked = time.Now()
+	if !f.changed() && f.problem == "" {
+		return f.config
 	}
-	config, err := k.read()
+	config, err := f.read()
 	switch {
 	case err == nil:
-		k.config, k.broken = config, ""
-		k.log.Info("TLS files loaded", "certificate", k.o.CertFile)
-	case err.Error() != k.broken:
-		k.broken = err.Error()
-		k.log.Error("the certificates stay as they were: the TLS files cannot be used", "error", k.broken)
+		f.config, f.problem = config, ""
+		f.log.Info("TLS files loaded", "certificate", f.o.CertFile)
+	case err.Error() != f.problem:
+		f.problem = err.Error()
+		f.log.Error("the certificates stay as they were: the TLS files cannot be used", "error", f.problem)
 	}
-	return k.config
+	return f.config
 }
 
-func (k *keyring) changed() bool {
+func (f *tlsFiles) changed() bool {
 	changed := false
-	for i := range k.stamps {
-		changed = k.stamps[i].changed() || changed
+	for i := range f.watched {
+		changed = f.watched[i].changed() || changed
 	}
 	return changed
 }
 
-func (k *keyring) read() (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(k.o.CertFile, k.o.KeyFile)
+func (f *tlsFiles) read() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(f.o.CertFile, f.o.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("TLS certificate %s and key %s: %w", k.o.CertFile, k.o.KeyFile, err)
+		return nil, fmt.Errorf("TLS certificate %s and key %s: %w", f.o.CertFile, f.o.KeyFile, err)
 	}
 	config := &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		NextProtos:   []string{"h2", "http/1.1"},
 		Certificates: []tls.Certificate{pair},
 	}
-	if k.o.ClientCAFile == "" {
+	if f.o.ClientCAFile == "" {
 		return config, nil
 	}
-	pem, err := os.ReadFile(k.o.ClientCAFile)
+	pem, err := os.ReadFile(f.o.ClientCAFile)
 	if err != nil {
 		return nil, fmt.Errorf("TLS client CA: %w", err)
 	}
 	config.ClientCAs = x509.NewCertPool()
 	if !config.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("TLS client CA %s: no certificate in it", k.o.ClientCAFile)
+		return nil, fmt.Errorf("TLS client CA %s: no certificate in it", f.o.ClientCAFile)
 	}
 	config.ClientAuth = tls.VerifyClientCertIfGiven
-	if k.o.RequireClientCert {
+	if f.o.RequireClientCert {
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	// A resumed session would bring back a certificate that was judged by the
-	// CAs of yesterday.
+	// A resumed session would bring back a certificate that was verified with
+	// older CAs.
 	config.SessionTicketsDisabled = true
 	return config, nil
 }

@@ -18,7 +18,7 @@ import (
 // serveTLS starts a real server on loopback and returns its URL.
 func serveTLS(t *testing.T, o TLSOptions, h http.Handler) string {
 	t.Helper()
-	o.Logger = new(diary).logger()
+	o.Logger = new(logBuffer).logger()
 	config, err := TLSConfig(o)
 	if err != nil {
 		t.Fatalf("TLSConfig() = %v", err)
@@ -71,7 +71,7 @@ func TestTLSWithTokens(t *testing.T) {
 	o.ClientCAFile = ""
 	url := serveTLS(t, o, g.Wrap(whoami))
 
-	answer := get(t, newClient(authority), url+"/v1/leases", bearing(secret))
+	answer := get(t, newClient(authority), url+"/v1/leases", bearerHeader(secret))
 	if answer.StatusCode != 204 || answer.Header.Get("Caller") != "ci" {
 		t.Errorf("GET = %d by %q, want 204 by ci", answer.StatusCode, answer.Header.Get("Caller"))
 	}
@@ -116,9 +116,9 @@ func TestMutualTLS(t *testing.T) {
 		{"unknown name", []tls.Certificate{authority.client("worker 77")}, "", ""},
 		{"no name", []tls.Certificate{authority.client("")}, "", ""},
 		{"none", nil, "", ""},
-		{"none, but a token", nil, bearing(secret), "bearer"},
-		{"token and certificate", []tls.Certificate{authority.client("worker 7")}, bearing(secret), "bearer"},
-		{"wrong token and certificate", []tls.Certificate{authority.client("worker 7")}, bearing(newSecret()), ""},
+		{"none, but a token", nil, bearerHeader(secret), "bearer"},
+		{"token and certificate", []tls.Certificate{authority.client("worker 7")}, bearerHeader(secret), "bearer"},
+		{"wrong token and certificate", []tls.Certificate{authority.client("worker 7")}, bearerHeader(newSecret()), ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -201,12 +201,12 @@ func TestNoSessionOutlivesItsCA(t *testing.T) {
 func TestCertificatesAreReadAgain(t *testing.T) {
 	first, second := newCA(t), newCA(t)
 	dir := t.TempDir()
-	journal := new(diary)
+	journal := new(logBuffer)
 	o := first.files(dir, first.server())
 	o.Logger = journal.logger()
-	k := &keyring{o: o, log: o.Logger, stamps: []stamp{{path: o.CertFile}, {path: o.KeyFile}, {path: o.ClientCAFile}}}
+	k := &tlsFiles{o: o, log: o.Logger, watched: []watchedFile{{path: o.CertFile}, {path: o.KeyFile}, {path: o.ClientCAFile}}}
 	look := func() *tls.Config {
-		k.looked = time.Time{}
+		k.checked = time.Time{}
 		return k.current()
 	}
 	serves := func(config *tls.Config, c *ca) bool {
@@ -323,7 +323,7 @@ func TestCertificatesAreNotForOtherSites(t *testing.T) {
 		"a link":                {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Sec-Fetch-User: ?1"}, 204},
 		"a frame":               {framed, 403},
 		"an image":              {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"}, 403},
-		"a page with the token": {append(framed, bearing(secret)), 204},
+		"a page with the token": {append(framed, bearerHeader(secret)), 204},
 	} {
 		if answer := get(t, client, url, tt.headers...); answer.StatusCode != tt.status {
 			t.Errorf("%s: GET = %d, want %d", name, answer.StatusCode, tt.status)

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +52,7 @@ func (t Token) Expired(now time.Time) bool { return t.Expires != nil && !now.Bef
 
 func (s TokenSpec) token(now time.Time) Token {
 	t := Token{
-		Name: s.Name, Cert: s.Cert, Roles: s.Roles, Holders: someOf(s.Holders), Resources: someOf(s.Resources),
+		Name: s.Name, Cert: s.Cert, Roles: s.Roles, Holders: nilIfEmpty(s.Holders), Resources: nilIfEmpty(s.Resources),
 		Created: now.UTC().Truncate(time.Second),
 	}
 	if s.Expires != nil {
@@ -62,8 +61,8 @@ func (s TokenSpec) token(now time.Time) Token {
 	return t
 }
 
-// someOf is nil for an empty list. In a spec both mean any.
-func someOf(patterns []string) []string {
+// nilIfEmpty is nil for an empty list. In a spec both mean any.
+func nilIfEmpty(patterns []string) []string {
 	if len(patterns) == 0 {
 		return nil
 	}
@@ -86,29 +85,29 @@ func checkName(t Token) error {
 	}
 	switch {
 	case t.Name == "":
-		return invalid("name", "is missing")
+		return leasehold.Invalid("name", "is missing")
 	case len(t.Name) > maxName:
-		return invalid("name", "has %d bytes; the limit is %d", len(t.Name), maxName)
+		return leasehold.Invalid("name", "has %d bytes; the limit is %d", len(t.Name), maxName)
 	case strings.ContainsFunc(t.Name, strange):
-		return invalid("name", "%q has other characters than A-Z a-z 0-9 _ . : @ / -", t.Name)
+		return leasehold.Invalid("name", "%q has other characters than A-Z a-z 0-9 _ . : @ / -", hideSecrets(t.Name))
 	case strings.HasPrefix(t.Name, secretPrefix):
-		return invalid("name", "begins like a secret; names are shown, choose another")
+		return leasehold.Invalid("name", "begins like a secret; names are shown, choose another")
 	case t.Name == localName:
-		return invalid("name", "%q is the name of callers without a token; choose another", localName)
+		return leasehold.Invalid("name", "%q is the name of callers without a token; choose another", localName)
 	}
 	return nil
 }
 
 func checkRoles(t Token) error {
 	if len(t.Roles) == 0 {
-		return invalid("roles", "are missing; want some of reader, holder, operator")
+		return leasehold.Invalid("roles", "are missing; want some of reader, holder, operator")
 	}
 	for i, r := range t.Roles {
 		if !slices.Contains(Local.Roles, r) {
-			return invalid("roles", "have %.32q; want some of reader, holder, operator", r)
+			return leasehold.Invalid("roles", "have %.32q; want some of reader, holder, operator", hideSecrets(string(r)))
 		}
 		if slices.Contains(t.Roles[:i], r) {
-			return invalid("roles", "have %q twice", r)
+			return leasehold.Invalid("roles", "have %q twice", r)
 		}
 	}
 	return nil
@@ -118,58 +117,52 @@ func checkCert(t Token) error {
 	if t.Cert == "" {
 		return nil
 	}
-	return rename("cert", leasehold.CheckResource(t.Cert))
+	return withField("cert", leasehold.CheckResource(t.Cert))
 }
 
 // checkExpiry refuses years that JSON cannot write.
 func checkExpiry(t Token) error {
 	if t.Expires != nil && t.Expires.UTC().Year() > 9999 || t.Created.UTC().Year() > 9999 {
-		return invalid("expires and created", "want a year up to 9999")
+		return leasehold.Invalid("expires and created", "want a year up to 9999")
 	}
 	return nil
 }
 
-// checkNarrowing catches a mistake that would be dangerous to let pass: someone
-// believes to have narrowed an operator, or that an empty list means nobody.
+// checkNarrowing refuses two dangerous mistakes: to believe that an operator was
+// narrowed, or that an empty list means nobody.
 func checkNarrowing(t Token) error {
 	for field, patterns := range map[string][]string{"holders": t.Holders, "resources": t.Resources} {
 		if patterns != nil && len(patterns) == 0 {
-			return invalid(field, "is an empty list; leave it out for any, or name them")
+			return leasehold.Invalid(field, "is an empty list; leave it out for any, or name them")
 		}
 	}
 	if len(t.Holders)+len(t.Resources) > 0 && !slices.Contains(t.Roles, RoleHolder) {
-		return invalid("roles", "lack holder, the only role that holders and resources narrow")
+		return leasehold.Invalid("roles", "lack holder, the only role that holders and resources narrow")
 	}
 	return nil
 }
 
 func checkPatterns(t Token) error {
 	if n := max(len(t.Holders), len(t.Resources)); n > maxPatterns {
-		return invalid("holders and resources", "have %d patterns; the limit is %d", n, maxPatterns)
+		return leasehold.Invalid("holders and resources", "have %d patterns; the limit is %d", n, maxPatterns)
 	}
 	for _, p := range t.Holders {
 		if err := leasehold.CheckHolder(p); err != nil {
-			return rename("holders", err)
+			return withField("holders", err)
 		}
 	}
 	for _, p := range t.Resources {
 		if err := leasehold.CheckResource(p); err != nil {
-			return rename("resources", err)
+			return withField("resources", err)
 		}
 	}
 	return nil
 }
 
-// rename makes a limit's error speak of the field at fault.
-func rename(field string, err error) error {
+// withField names the token's field in an error about a name.
+func withField(field string, err error) error {
 	if e, ok := err.(*leasehold.Error); ok {
 		e.Field = field
 	}
 	return err
-}
-
-func invalid(field, format string, args ...any) error {
-	return &leasehold.Error{
-		Reason: leasehold.ReasonInvalid, Field: field, Problem: hideSecrets(fmt.Sprintf(format, args...)),
-	}
 }

@@ -72,7 +72,7 @@ func parseLine(text []byte) (*row, error) {
 		return nil, errors.New("wants a JSON object, a comment after #, or nothing")
 	}
 	if err := d.Decode(r); err != nil {
-		return nil, explain(err)
+		return nil, plainError(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("has more than one JSON object")
@@ -80,8 +80,8 @@ func parseLine(text []byte) (*row, error) {
 	return r, r.validate()
 }
 
-// explain puts the errors of package json into words that need no Go.
-func explain(err error) error {
+// plainError words the errors of package json for people who do not know Go.
+func plainError(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -1,12 +1,11 @@
-// Package chaos wraps a store and breaks the way to it: calls are delayed,
-// refused, hang, or are carried out while their answer is lost. It is how the
-// Manager's promises are tested, and how an application's can be.
+// Package chaos wraps a store and injects faults: calls are delayed, refused,
+// hang, or are carried out while their answer is lost. The Manager's promises are
+// tested with it, and an application's can be.
 //
-// What goes wrong is said by a Policy, a function from a Call to a Fault.
-// Policies keep no state and read only what stands in the Call (During and
-// Switch, which are about moments, excepted), so a failing run can be repeated:
-// the same calls of an operation, in the same order, meet the same faults,
-// however they interleave with other operations.
+// A Policy, a function from a Call to a Fault, decides what goes wrong. Policies
+// keep no state and read only the Call (except During and Switch, which depend on
+// time), so a failing run can be repeated: the same calls of an operation, in the
+// same order, meet the same faults, however they interleave with other operations.
 //
 //	flaky := chaos.Wrap(store, &chaos.Options{Policy: chaos.First(
 //		chaos.Only(chaos.Between(3, 7, chaos.Unavailable), chaos.OpRenew),
@@ -26,9 +25,9 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// Options are the wrapper's. Nil is fine.
+// Options configure the wrapper. Nil is fine.
 type Options struct {
-	// Policy says what goes wrong. Default: nothing does.
+	// Policy decides what goes wrong. Default: nothing.
 	Policy Policy
 }
 
@@ -40,11 +39,11 @@ type Store struct {
 	policy Policy
 	counts map[Op]int
 
-	line   context.Context // between caller and store; ends when it is cut
-	cut    context.CancelCauseFunc
-	down   bool
-	closed bool
-	closes chan struct{} // closed by Close
+	connection context.Context // to the store; ends with an outage
+	disconnect context.CancelCauseFunc
+	down       bool
+	closed     bool
+	closes     chan struct{} // closed by Close
 }
 
 var (
@@ -52,20 +51,20 @@ var (
 	errClosed = errors.New("the store is closed")
 )
 
-// Wrap returns a store that reaches the given one through faults. The wrapper
-// owns it: Close closes it.
+// Wrap returns a store that injects faults into calls of the given one. The
+// wrapper owns it: Close closes it.
 func Wrap(store leasehold.Store, opts *Options) *Store {
 	s := &Store{inner: store, counts: map[Op]int{}, closes: make(chan struct{})}
 	if opts != nil {
 		s.policy = opts.Policy
 	}
-	s.line, s.cut = context.WithCancelCause(context.Background())
+	s.connection, s.disconnect = context.WithCancelCause(context.Background())
 	return s
 }
 
 // SetPolicy replaces the policy for the calls to come and counts them anew:
 // the next call of every operation has the number 1. Nil stops the faults.
-// Calls under way keep the fault that they have met.
+// Calls under way keep their fault.
 func (s *Store) SetPolicy(p Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,10 +72,10 @@ func (s *Store) SetPolicy(p Policy) {
 	clear(s.counts)
 }
 
-// SetDown begins or ends an outage. While the line is down calls are refused
-// with ErrUnavailable and are not counted. At its beginning those under way are
-// cut off, as by a broken connection: the store sees their context end, and
-// their callers get ErrUnknown, whatever the store has made of them.
+// SetDown starts or ends an outage. During it calls are refused with
+// ErrUnavailable and are not counted. Its start ends the calls under way, like a
+// broken connection: the store sees their context end, and their callers get
+// ErrUnknown, whether or not the store has done them.
 func (s *Store) SetDown(down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,15 +83,15 @@ func (s *Store) SetDown(down bool) {
 		return
 	}
 	if s.down = down; down {
-		s.cut(errDown)
+		s.disconnect(errDown)
 		return
 	}
-	s.line, s.cut = context.WithCancelCause(context.Background())
+	s.connection, s.disconnect = context.WithCancelCause(context.Background())
 }
 
-// Replace puts another store behind the wrapper and returns the one before,
-// which the caller closes. Together with SetDown it is the restart of a
-// backend: on the same data, on an older copy, or on nothing at all.
+// Replace wraps another store instead and returns the one before, which the
+// caller closes. Together with SetDown it is the restart of a backend: on the same
+// data, on an older copy, or on nothing.
 func (s *Store) Replace(store leasehold.Store) leasehold.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +100,8 @@ func (s *Store) Replace(store leasehold.Store) leasehold.Store {
 	return old
 }
 
-// Calls returns how many calls of each operation have come through since the
-// policy was set.
+// Calls returns how many calls of each operation were made since the policy was
+// set.
 func (s *Store) Calls() map[Op]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +109,7 @@ func (s *Store) Calls() map[Op]int {
 }
 
 // Close closes the wrapped store and ends the calls that hang or are delayed.
-// It meets no fault, and neither do later calls: a closed store gives its own
-// answer.
+// Neither Close nor later calls meet a fault: a closed store answers itself.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if !s.closed {

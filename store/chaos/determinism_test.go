@@ -20,22 +20,22 @@ func TestSameSeedSameFaults(t *testing.T) {
 		chaos.WithProbability(8, 0.2, chaos.Unavailable),
 		chaos.Only(chaos.Every(9, chaos.Delay(1)), chaos.OpStatus),
 	)
-	alone, crowd := storm(t, policy, 1), storm(t, policy, 16)
-	if diff := cmp.Diff(alone, crowd); diff != "" {
+	alone, parallel := faultsOf(t, policy, 1), faultsOf(t, policy, 16)
+	if diff := cmp.Diff(alone, parallel); diff != "" {
 		t.Errorf("faults with 1 and with 16 goroutines an operation differ:\n%s", diff)
 	}
-	if again := storm(t, policy, 16); !cmp.Equal(crowd, again) {
+	if again := faultsOf(t, policy, 16); !cmp.Equal(parallel, again) {
 		t.Error("faults of two runs with 16 goroutines an operation differ")
 	}
-	other := storm(t, chaos.WithProbability(70, 0.2, chaos.LostAnswer), 1)
+	other := faultsOf(t, chaos.WithProbability(70, 0.2, chaos.LostAnswer), 1)
 	if cmp.Equal(alone, other) {
 		t.Error("another seed gave the same faults")
 	}
 }
 
-// storm makes 320 calls of each of two operations and returns the faults that
+// faultsOf makes 320 calls of each of two operations and returns the faults that
 // they met, by operation and number.
-func storm(t *testing.T, p chaos.Policy, goroutines int) map[chaos.Op]map[int]chaos.Fault {
+func faultsOf(t *testing.T, p chaos.Policy, goroutines int) map[chaos.Op]map[int]chaos.Fault {
 	t.Helper()
 	var mu sync.Mutex
 	faults := map[chaos.Op]map[int]chaos.Fault{chaos.OpAcquire: {}, chaos.OpStatus: {}}
@@ -53,7 +53,7 @@ func storm(t *testing.T, p chaos.Policy, goroutines int) map[chaos.Op]map[int]ch
 	for g := range goroutines {
 		running.Go(func() {
 			for i := range 320 / goroutines {
-				s.Acquire(t.Context(), ask(fmt.Sprintf("r%d-%d", g, i), "h"))
+				s.Acquire(t.Context(), request(fmt.Sprintf("r%d-%d", g, i), "h"))
 			}
 		})
 		running.Go(func() {
@@ -66,14 +66,14 @@ func storm(t *testing.T, p chaos.Policy, goroutines int) map[chaos.Op]map[int]ch
 	return faults
 }
 
-// Everything that steers a store may be called while calls are made.
-func TestSteeringUnderLoad(t *testing.T) {
+// The methods that control the faults may be called while calls are made.
+func TestControlUnderLoad(t *testing.T) {
 	s, _ := faulty(t, nil)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for g := range 8 {
 		running.Go(func() {
-			r := ask(fmt.Sprint("r", g), "h")
+			r := request(fmt.Sprint("r", g), "h")
 			for ctx.Err() == nil {
 				s.Acquire(ctx, r)
 				s.Renew(ctx, leasehold.RenewRequest{ID: r.ID, Resource: r.Resource})
@@ -89,5 +89,5 @@ func TestSteeringUnderLoad(t *testing.T) {
 	running.Wait()
 	s.SetDown(false)
 	s.SetPolicy(nil)
-	mustAcquire(t, s, ask("after the storm", "h"))
+	mustAcquire(t, s, request("after the load", "h"))
 }

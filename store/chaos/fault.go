@@ -7,32 +7,32 @@ import "time"
 // Its parts combine: Fault{Before: time.Second, Outcome: Lost} is a slow call
 // whose answer never comes.
 type Fault struct {
-	// Before is how long the call takes to reach the store.
+	// Before is the delay before the store gets the call.
 	Before time.Duration
 
 	// Outcome says how far the call gets.
 	Outcome Outcome
 
-	// After is how long the answer, or the news that there is none, takes to
-	// come back.
+	// After is the delay before the caller gets the answer, or the error that
+	// there is none.
 	After time.Duration
 }
 
 // Outcome says how far a call gets.
 type Outcome uint8
 
-// The outcomes of a call. A call that hangs does so until its context ends,
-// the line is cut or the store is closed, and is then ErrUnknown.
+// The outcomes of a call. A call that hangs does so until its context ends, an
+// outage starts or the store is closed, and is then ErrUnknown.
 const (
 	Answered     Outcome = iota // the store's own answer comes back
 	Refused                     // it never reached the store: ErrUnavailable
 	Lost                        // the store did it, the answer was lost: ErrUnknown
-	HungUnheard                 // it hangs on its way to the store, which never hears of it
-	HungAnswered                // the store did it, and the answer hangs on its way back
+	HungUnheard                 // it hangs before the store gets it, and the store never does
+	HungAnswered                // the store did it, and the answer hangs
 )
 
-// The faults without a length. "Did it" includes that the store refused: with
-// the answer lost, the caller cannot tell the two apart.
+// The faults without a delay. "Did it" includes that the store refused: with the
+// answer lost, the caller cannot tell the two apart.
 var (
 	Unavailable    = Fault{Outcome: Refused}
 	LostAnswer     = Fault{Outcome: Lost}
@@ -40,10 +40,9 @@ var (
 	TimeoutUnknown = Fault{Outcome: HungAnswered}
 )
 
-// Delay holds the call up on its way to the store. If the context ends
-// meanwhile, the store never hears of the call.
+// Delay delays the call before the store gets it. If the context ends meanwhile,
+// the store never gets it.
 func Delay(d time.Duration) Fault { return Fault{Before: d} }
 
-// LateAnswer holds the answer up on its way back. If the context ends
-// meanwhile, it is lost.
+// LateAnswer delays the answer. If the context ends meanwhile, it is lost.
 func LateAnswer(d time.Duration) Fault { return Fault{After: d} }

@@ -49,7 +49,7 @@ func TestFault(t *testing.T) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), patience, enough)
 				defer cancel()
 				start := time.Now()
-				g, err := s.Acquire(ctx, ask("r", "h"))
+				g, err := s.Acquire(ctx, request("r", "h"))
 				wantError(t, "Acquire(r)", err, tt.want)
 				if errors.Is(err, enough) != tt.gaveUp {
 					t.Errorf("Acquire(r) = %v, carries the context's cause: want %t", err, tt.gaveUp)
@@ -73,7 +73,7 @@ func TestFault(t *testing.T) {
 func TestDelaysAroundTheDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, inner := faulty(t, chaos.Always(chaos.Fault{Before: 7 * time.Second, After: 5 * time.Second}))
-		g := mustAcquire(t, s, ask("r", "h"))
+		g := mustAcquire(t, s, request("r", "h"))
 		if g.Remaining != time.Minute {
 			t.Errorf("Acquire(r).Remaining = %v, want %v: it is what the store said", g.Remaining, time.Minute)
 		}
@@ -89,19 +89,18 @@ func TestDelaysAroundTheDecision(t *testing.T) {
 func TestRefusalsComeThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, inner := faulty(t, chaos.Between(2, 2, chaos.LostAnswer))
-		mustAcquire(t, inner, ask("r", "other"))
-		_, err := s.Acquire(t.Context(), ask("r", "h"))
+		mustAcquire(t, inner, request("r", "other"))
+		_, err := s.Acquire(t.Context(), request("r", "h"))
 		var e *leasehold.Error
 		if !errors.As(err, &e) || e.Reason != leasehold.ReasonHeld || e.Current.Holder != "other" {
 			t.Errorf("Acquire(r) = %v, want the store's own refusal", err)
 		}
-		_, err = s.Acquire(t.Context(), ask("r", "h"))
+		_, err = s.Acquire(t.Context(), request("r", "h"))
 		wantError(t, "Acquire(r) with its answer lost", err, leasehold.ErrUnknown)
 	})
 }
 
-// A context that has ended before the call is the store's to judge when there
-// is no fault.
+// Without a fault, the store itself refuses a context that has ended.
 func TestEndedContextReachesTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, inner := faulty(t, nil)

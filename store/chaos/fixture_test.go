@@ -12,8 +12,8 @@ import (
 	"github.com/leasehold/leasehold/store/memory"
 )
 
-// faulty is a memory store and the faulty way to it. The store's own side is
-// open to the test: it tells what really happened.
+// faulty returns a memory store behind faults, and the store itself, which shows
+// what really happened.
 func faulty(t *testing.T, p chaos.Policy) (*chaos.Store, *local.Engine) {
 	t.Helper()
 	inner := memory.New()
@@ -26,8 +26,8 @@ func faulty(t *testing.T, p chaos.Policy) (*chaos.Store, *local.Engine) {
 	return s, inner
 }
 
-// ask is a request for a lease of a minute, safe to repeat.
-func ask(resource, holder string) leasehold.AcquireRequest {
+// request is a request for a lease of a minute, safe to repeat.
+func request(resource, holder string) leasehold.AcquireRequest {
 	return leasehold.AcquireRequest{Resource: resource, Holder: holder, ID: leasehold.NewID(), TTL: time.Minute}
 }
 
@@ -40,7 +40,7 @@ func mustAcquire(t *testing.T, s leasehold.Store, r leasehold.AcquireRequest) le
 	return g
 }
 
-// holder is who holds the resource by the store's own word, or "".
+// holder returns who holds the resource, or "".
 func holder(t *testing.T, s leasehold.Store, resource string) string {
 	t.Helper()
 	st, err := s.Status(context.Background(), resource)

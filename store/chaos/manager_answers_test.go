@@ -41,7 +41,7 @@ func TestAcquireWithLostAnswers(t *testing.T) {
 }
 
 // A caller that gives up while the answer is lost leaves no lease behind.
-func TestGivingUpLeavesNothingBehind(t *testing.T) {
+func TestAbandonedAcquireLeavesNoLease(t *testing.T) {
 	for _, op := range []chaos.Op{chaos.OpAcquire, chaos.OpWait} {
 		synctest.Test(t, func(t *testing.T) {
 			s, inner := faulty(t, chaos.Only(chaos.Always(chaos.TimeoutUnknown), op))
@@ -102,7 +102,7 @@ func TestRenewWithLostAnswers(t *testing.T) {
 		if got := holder(t, inner, "r"); got != m.Holder() {
 			t.Errorf("holder after 3h = %q, want %q", got, m.Holder())
 		}
-		if lost, failed := told[leasehold.Lost](log, "r"), told[leasehold.RenewalFailed](log, "r"); len(lost) > 0 || len(failed) < 200 {
+		if lost, failed := eventsOf[leasehold.Lost](log, "r"), eventsOf[leasehold.RenewalFailed](log, "r"); len(lost) > 0 || len(failed) < 200 {
 			t.Errorf("%d Lost, %d RenewalFailed events, want 0 and some hundred", len(lost), len(failed))
 		}
 	})
@@ -128,7 +128,7 @@ func TestReleaseWithLostAnswers(t *testing.T) {
 					t.Errorf("holder after Release = %q, want none", got)
 				}
 				synctest.Wait()
-				released := told[leasehold.Released](log, "r")
+				released := eventsOf[leasehold.Released](log, "r")
 				if len(released) != 1 || released[0].Err != nil {
 					t.Errorf("Released events = %+v, want one without an error", released)
 				}

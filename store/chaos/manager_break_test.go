@@ -46,9 +46,9 @@ func TestBreakDuringAnOutage(t *testing.T) {
 				if got := end.since(start); got < outageEnds || got > tt.end {
 					t.Errorf("the context ended after %v, want %v to %v", got, outageEnds, tt.end)
 				}
-				told := told[leasehold.Breaking](log, "r")
-				if inTime := tt.period >= 20*time.Second; inTime != (len(told) == 1) || inTime && end.since(start) >= next.since(start) {
-					t.Errorf("Breaking events %+v, context ended after %v, rival after %v; known in time: %t", told, end.since(start), next.since(start), inTime)
+				breaking := eventsOf[leasehold.Breaking](log, "r")
+				if inTime := tt.period >= 20*time.Second; inTime != (len(breaking) == 1) || inTime && end.since(start) >= next.since(start) {
+					t.Errorf("Breaking events %+v, context ended after %v, rival after %v; known in time: %t", breaking, end.since(start), next.since(start), inTime)
 				}
 			})
 		})
@@ -71,7 +71,7 @@ func TestBreakingWithLostAnswers(t *testing.T) {
 		broken := time.Now().Add(period)
 		time.Sleep(2 * ttl)
 		wantOneLoss(t, log, "r", leasehold.ReasonBroken)
-		if got := told[leasehold.Breaking](log, "r"); len(got) != 1 {
+		if got := eventsOf[leasehold.Breaking](log, "r"); len(got) != 1 {
 			t.Errorf("Breaking events = %+v, want one", got)
 		}
 		if ended, _ := end.happened(); !ended.Before(broken) || next.since(broken) != 0 {
@@ -105,7 +105,7 @@ func TestReleaseAndOutage(t *testing.T) {
 		if got := next.since(start); got != ttl {
 			t.Errorf("the rival of %q came after %v, want %v", "during", got, ttl)
 		}
-		released := told[leasehold.Released](log, "during")
+		released := eventsOf[leasehold.Released](log, "during")
 		if len(released) != 1 || released[0].Err == nil {
 			t.Errorf("Released events of %q = %+v, want one with its error", "during", released)
 		}
@@ -132,8 +132,8 @@ func TestReleaseAfterALongOutage(t *testing.T) {
 	})
 }
 
-// A lease that is given up at the line is handed back by Release if the store
-// can be reached again: nobody has to wait for the ttl.
+// Release of a lease that was lost at the line ends it at the store if that can be
+// reached again: no waiter has to wait for the ttl.
 func TestReleaseBetweenLineAndTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, inner := faulty(t, nil)

@@ -26,8 +26,8 @@ const (
 	dayLength = 24 * time.Hour
 )
 
-// A day in the life of many resources and two hosts with lines that fail in
-// every way: no two tenures of one resource overlap, and work gets done.
+// A day of many resources and two hosts whose connections fail in every way: no
+// two tenures of one resource overlap, and work gets done.
 func TestADayOfChaos(t *testing.T) {
 	seed := rand.Uint64N(1 << 32)
 	t.Logf("seed %d", seed)
@@ -52,7 +52,7 @@ func aDay(t *testing.T, seed uint64) {
 		}
 	}
 	for id := 0; id < dayLeases; id += 10 {
-		running.Go(func() { lurk(ctx, inner, fmt.Sprint("r", id), &kept) })
+		running.Go(func() { waitAtStore(ctx, inner, fmt.Sprint("r", id), &kept) })
 	}
 	running.Wait()
 	for i, broken := range kept.overlaps() {
@@ -69,20 +69,20 @@ func aDay(t *testing.T, seed uint64) {
 	}
 	t.Logf("%d tenures, %d lost, by host %v", len(kept.all), lost, holders)
 	if len(kept.all) < 2*dayLeases || lost < dayLeases/20 || len(holders) != 3 {
-		t.Errorf("%d tenures, %d lost, %d holders: that is not much of a fight", len(kept.all), lost, len(holders))
+		t.Errorf("%d tenures, %d lost, %d holders: too little contention", len(kept.all), lost, len(holders))
 	}
 }
 
-// host is one process, with a line of its own to the store that all share.
+// host is one process, with its own faulty connection to the shared store.
 type host struct {
 	*leasehold.Manager
-	line *chaos.Store
-	seed uint64
+	store *chaos.Store
+	seed  uint64
 }
 
 func openHost(t *testing.T, inner *local.Engine, name string, seed uint64) *host {
 	t.Helper()
-	line := chaos.Wrap(inner, &chaos.Options{Policy: chaos.First(
+	store := chaos.Wrap(inner, &chaos.Options{Policy: chaos.First(
 		chaos.WithProbability(seed+100, 0.02, chaos.LostAnswer),
 		chaos.WithProbability(seed+200, 0.02, chaos.Unavailable),
 		chaos.WithProbability(seed+300, 0.01, chaos.Timeout),
@@ -91,56 +91,56 @@ func openHost(t *testing.T, inner *local.Engine, name string, seed uint64) *host
 		chaos.WithProbability(seed+600, 0.01, chaos.LateAnswer(dayTTL)),
 		chaos.WithProbability(seed+700, 0.2, chaos.Fault{Before: 3 * time.Second, After: 2 * time.Second}),
 	)})
-	m, _ := manage(t, line, leasehold.Options{
+	m, _ := manage(t, store, leasehold.Options{
 		TTL: dayTTL, Holder: name,
 		RenewRetryInterval: time.Minute, AcquireRetryInterval: time.Minute, // few requests, for speed
 	})
-	return &host{m, line, seed}
+	return &host{m, store, seed}
 }
 
-// outages cuts the line now and then, for a moment or for more than a ttl.
+// outages disconnects the host now and then, for a moment or for more than a ttl.
 func (h *host) outages(ctx context.Context) {
 	r := rand.New(rand.NewPCG(h.seed, 0))
 	for ctx.Err() == nil {
 		wait(ctx, time.Hour+upTo(r, 2*time.Hour))
-		h.line.SetDown(true)
+		h.store.SetDown(true)
 		wait(ctx, time.Duration(r.ExpFloat64()*float64(dayTTL/2)))
-		h.line.SetDown(false)
+		h.store.SetDown(false)
 	}
 }
 
-// work takes ten resources again and again, as far as it gets them, and holds
+// work acquires ten resources again and again, as far as it gets them, and holds
 // them for a while. It stops with each when its context ends.
 func (h *host) work(ctx context.Context, first int, kept *tenures) {
 	r := rand.New(rand.NewPCG(h.seed, uint64(first)))
 	wait(ctx, upTo(r, time.Hour)) // not all in one moment
 	for ctx.Err() == nil {
-		var offices []*office
+		var open []*openTenure
 		for id := range dayBatch {
 			want := leasehold.AcquireOptions{Timeout: 1 + upTo(r, 2*time.Minute)}
 			if held, err := h.Acquire(ctx, fmt.Sprint("r", first+id), want); err == nil {
-				offices = append(offices, enter(held))
+				open = append(open, startTenure(held))
 			}
 		}
 		wait(ctx, upTo(r, 8*time.Hour))
-		for _, o := range offices {
-			kept.add(o.leave())
+		for _, o := range open {
+			kept.add(o.end())
 			o.held.Release(ctx)
 		}
 		wait(ctx, upTo(r, 4*time.Hour))
 	}
 }
 
-// office is a tenure that has begun.
-type office struct {
+// openTenure is a tenure that has not ended.
+type openTenure struct {
 	held *leasehold.Held
 	from time.Time
 	lost time.Time
 	over chan struct{} // closed once lost is set
 }
 
-func enter(held *leasehold.Held) *office {
-	o := &office{held: held, from: time.Now(), over: make(chan struct{})}
+func startTenure(held *leasehold.Held) *openTenure {
+	o := &openTenure{held: held, from: time.Now(), over: make(chan struct{})}
 	context.AfterFunc(held.Context(), func() {
 		o.lost = time.Now()
 		close(o.over)
@@ -148,8 +148,8 @@ func enter(held *leasehold.Held) *office {
 	return o
 }
 
-// leave ends the tenure now, unless its context has ended it before.
-func (o *office) leave() tenure {
+// end ends the tenure now, unless its context has ended it before.
+func (o *openTenure) end() tenure {
 	t := tenure{resource: o.held.Resource(), holder: o.held.Holder(), token: o.held.Token(), from: o.from, to: time.Now()}
 	if o.held.Context().Err() != nil {
 		<-o.over
@@ -158,16 +158,16 @@ func (o *office) leave() tenure {
 	return t
 }
 
-// lurk waits at the store itself, so that the resource is taken at the first
-// moment at which the store gives it away.
-func lurk(ctx context.Context, store *local.Engine, resource string, kept *tenures) {
-	ask := leasehold.AcquireRequest{Resource: resource, Holder: "lurker", TTL: dayTTL, Timeout: leasehold.NoTimeout}
+// waitAtStore waits at the store itself, without faults, so that it gets the
+// resource at the first moment at which the store grants it.
+func waitAtStore(ctx context.Context, store *local.Engine, resource string, kept *tenures) {
+	r := leasehold.AcquireRequest{Resource: resource, Holder: "direct", TTL: dayTTL, Timeout: leasehold.NoTimeout}
 	for ctx.Err() == nil {
-		g, err := store.Wait(ctx, ask)
+		g, err := store.Wait(ctx, r)
 		if err != nil {
 			return
 		}
-		k := tenure{resource: resource, holder: ask.Holder, token: g.Token, from: time.Now()}
+		k := tenure{resource: resource, holder: r.Holder, token: g.Token, from: time.Now()}
 		wait(ctx, time.Minute)
 		k.to = time.Now()
 		kept.add(k)

@@ -19,21 +19,21 @@ const (
 	lastRetry = 3500 * time.Millisecond
 )
 
-// logbook keeps what a Manager tells its observer.
-type logbook struct {
+// eventLog records what a Manager reports to its observer.
+type eventLog struct {
 	mu     sync.Mutex
 	events []leasehold.Event
 }
 
-func (l *logbook) note(e leasehold.Event) {
+func (l *eventLog) note(e leasehold.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, e)
 }
 
-// told returns the events of one kind about a resource, or about all if it is
+// eventsOf returns the events of one kind about a resource, or about all if it is
 // empty.
-func told[E leasehold.Event](l *logbook, resource string) (found []E) {
+func eventsOf[E leasehold.Event](l *eventLog, resource string) (found []E) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.events {
@@ -44,10 +44,10 @@ func told[E leasehold.Event](l *logbook, resource string) (found []E) {
 	return found
 }
 
-// manage returns a Manager that is closed with the test, and its logbook.
-func manage(t *testing.T, s leasehold.Store, o leasehold.Options) (*leasehold.Manager, *logbook) {
+// manage returns a Manager that is closed with the test, and its eventLog.
+func manage(t *testing.T, s leasehold.Store, o leasehold.Options) (*leasehold.Manager, *eventLog) {
 	t.Helper()
-	var l logbook
+	var l eventLog
 	o.Observe = l.note
 	m, err := leasehold.NewManager(s, &o)
 	if err != nil {
@@ -56,7 +56,7 @@ func manage(t *testing.T, s leasehold.Store, o leasehold.Options) (*leasehold.Ma
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		m.Close(ctx) // what a faulty store makes of it is not the matter here
+		m.Close(ctx) // its error does not matter here
 	})
 	return m, &l
 }
@@ -103,8 +103,8 @@ func endOf(h *leasehold.Held) *moment {
 	return &m
 }
 
-// rival waits at the store itself, where nothing goes wrong, and takes the
-// resource at the first moment at which the store gives it away.
+// rival waits at the store itself, without faults, so that it gets the resource
+// at the first moment at which the store grants it.
 func rival(t *testing.T, store leasehold.Waiter, resource string) *moment {
 	t.Helper()
 	var m moment
@@ -137,10 +137,10 @@ func wantLost(t *testing.T, h *leasehold.Held, reason leasehold.Reason) {
 	}
 }
 
-// wantOneLoss checks that the observer was told, once.
-func wantOneLoss(t *testing.T, l *logbook, resource string, reason leasehold.Reason) {
+// wantOneLoss checks that the loss was reported, once.
+func wantOneLoss(t *testing.T, l *eventLog, resource string, reason leasehold.Reason) {
 	t.Helper()
-	lost := told[leasehold.Lost](l, resource)
+	lost := eventsOf[leasehold.Lost](l, resource)
 	if len(lost) != 1 || lost[0].Reason != reason {
 		t.Errorf("Lost events of %q = %+v, want one, %s", resource, lost, reason)
 	}

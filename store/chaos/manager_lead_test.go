@@ -57,7 +57,7 @@ func TestElectionWithOutages(t *testing.T) {
 			t.Error(broken)
 		}
 		if len(kept.all) != terms+1 {
-			t.Errorf("%d terms of office, want %d", len(kept.all), terms+1)
+			t.Errorf("%d terms of openTenure, want %d", len(kept.all), terms+1)
 		}
 	})
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/leasehold/leasehold/store/chaos"
 )
 
-// Loss is told when it happens, not when somebody asks, also while every
-// request hangs and nobody touches the handle.
+// A loss is reported when it happens, also while every request hangs and nothing
+// is called on the lease.
 func TestLossIsNoticedWithoutACall(t *testing.T) {
 	for _, f := range []chaos.Fault{chaos.Unavailable, chaos.Timeout, chaos.TimeoutUnknown, chaos.LostAnswer} {
 		synctest.Test(t, func(t *testing.T) {
 			s, _ := faulty(t, chaos.Only(chaos.Always(f), chaos.OpRenew))
-			m, log := manage(t, deaf{s}, leasehold.Options{})
+			m, log := manage(t, ignoresContext{s}, leasehold.Options{})
 			h := hold(t, m, "r")
 			start, end := time.Now(), endOf(h)
 			time.Sleep(line - 1)
@@ -34,7 +34,7 @@ func TestLossIsNoticedWithoutACall(t *testing.T) {
 	}
 }
 
-// A caller that was cancelled is the one that most needs to let go.
+// A cancelled caller most of all must be able to release.
 func TestReleaseWithACancelledContext(t *testing.T) {
 	for name, f := range map[string]chaos.Fault{"healthy": {}, "slow": {Before: time.Second, After: time.Second}, "lossy": chaos.LostAnswer} {
 		t.Run(name, func(t *testing.T) {
@@ -57,8 +57,8 @@ func TestReleaseWithACancelledContext(t *testing.T) {
 	}
 }
 
-// Do keeps the lease while its function runs, however long it takes to notice
-// that its context has ended, and gives it back after.
+// Do keeps the lease while its function runs, however long that takes to notice
+// that its context has ended, and releases it then.
 func TestNoReleaseWhileTheFunctionRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, inner := faulty(t, chaos.WithProbability(5, 0.2, chaos.LostAnswer))
@@ -99,7 +99,7 @@ func TestCloseLeavesRunningWorkAlone(t *testing.T) {
 		go func() {
 			done <- m.Do(t.Context(), "r", func(context.Context, *leasehold.Held) error {
 				close(working)
-				time.Sleep(time.Hour) // deaf to its context
+				time.Sleep(time.Hour) // ignores its context
 				return nil
 			})
 		}()
@@ -122,10 +122,10 @@ func TestCloseLeavesRunningWorkAlone(t *testing.T) {
 	})
 }
 
-// forgetful is a store that cannot tell how long a request waited.
-type forgetful struct{ *chaos.Store }
+// waitUnknown is a store that cannot tell how long a request waited.
+type waitUnknown struct{ *chaos.Store }
 
-func (f forgetful) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+func (f waitUnknown) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	g, err := f.Store.Wait(ctx, r)
 	if g.Waited > 0 {
 		g.Waited = leasehold.WaitUnknown
@@ -134,13 +134,13 @@ func (f forgetful) Wait(ctx context.Context, r leasehold.AcquireRequest) (leaseh
 }
 
 // A lease won after a wait of ten ttls, with the answer on its way for a while,
-// is alive when it is handed out and is not honoured too long: with no renewal
-// coming through it ends before the store gives it away.
+// is alive when Acquire returns it and not relied on for too long: without a
+// renewal it ends before the store grants the resource again.
 func TestLeaseWonAfterALongWait(t *testing.T) {
 	const waits = 10 * ttl
 	stores := map[string]func(*chaos.Store) leasehold.Store{
 		"waiting time known":   func(s *chaos.Store) leasehold.Store { return s },
-		"waiting time unknown": func(s *chaos.Store) leasehold.Store { return forgetful{s} },
+		"waiting time unknown": func(s *chaos.Store) leasehold.Store { return waitUnknown{s} },
 	}
 	for name, store := range stores {
 		for _, late := range []time.Duration{0, time.Second, 30 * time.Second, line - time.Second, line + time.Second, ttl + time.Second} {

@@ -68,12 +68,12 @@ func TestOutagesOfEveryLength(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { tryOutages(t, tt.fault, tt.begin) })
+			synctest.Test(t, func(t *testing.T) { checkOutages(t, tt.fault, tt.begin) })
 		})
 	}
 }
 
-func tryOutages(t *testing.T, f chaos.Fault, begin time.Duration) {
+func checkOutages(t *testing.T, f chaos.Fault, begin time.Duration) {
 	plan := outages{}
 	s, inner := faulty(t, chaos.Only(plan.policy, chaos.OpRenew))
 	m, log := manage(t, s, leasehold.Options{})
@@ -108,12 +108,12 @@ type trial struct {
 // check reports whether the lease was lost, and fails unless it had to be or
 // could be: the edge is how near to the line an outage may end without a
 // promise either way.
-func (tr trial) check(t *testing.T, log *logbook, edge time.Duration) bool {
+func (tr trial) check(t *testing.T, log *eventLog, edge time.Duration) bool {
 	t.Helper()
 	r, length := tr.h.Resource(), tr.o.until.Sub(tr.o.from)
 	ended, over := tr.end.happened()
 	granted, taken := tr.next.happened()
-	lost := told[leasehold.Lost](log, r)
+	lost := eventsOf[leasehold.Lost](log, r)
 	if !over {
 		if taken || len(lost) > 0 {
 			t.Errorf("outage of %v: held, but the rival has it (%t) and Lost events are %+v", length, taken, lost)

@@ -23,9 +23,9 @@ var transients = []chaos.Fault{
 	{Outcome: chaos.Lost, After: time.Second},
 }
 
-// stutter lets up to most renewals of a resource fail in a row, of changing
+// intermittent lets up to most renewals of a resource fail in a row, of changing
 // number and kind, and then one succeed.
-type stutter struct {
+type intermittent struct {
 	most  int
 	seed  uint64
 	mu    sync.Mutex
@@ -34,7 +34,7 @@ type stutter struct {
 
 type run struct{ left, total int }
 
-func (s *stutter) policy(c chaos.Call) chaos.Fault {
+func (s *intermittent) policy(c chaos.Call) chaos.Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.calls[c.Resource]
@@ -52,7 +52,7 @@ func (s *stutter) policy(c chaos.Call) chaos.Fault {
 }
 
 // pick is a number below n that depends on the seed, the resource and i alone.
-func (s *stutter) pick(resource string, i, n int) int {
+func (s *intermittent) pick(resource string, i, n int) int {
 	x := s.seed
 	for _, b := range fmt.Sprint(resource, i) {
 		x = (x ^ uint64(b)) * 0x100000001b3
@@ -67,7 +67,7 @@ func TestIntermittentErrorsForHours(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const leases = 20
-				trouble := &stutter{most: 3, seed: seed, calls: map[string]*run{}}
+				trouble := &intermittent{most: 3, seed: seed, calls: map[string]*run{}}
 				s, inner := faulty(t, chaos.Only(trouble.policy, chaos.OpRenew))
 				m, log := manage(t, s, leasehold.Options{})
 				var held []*leasehold.Held
@@ -81,11 +81,11 @@ func TestIntermittentErrorsForHours(t *testing.T) {
 						t.Errorf("the store has given %q away", h.Resource())
 					}
 				}
-				failed, renewed := told[leasehold.RenewalFailed](log, ""), told[leasehold.Renewed](log, "")
+				failed, renewed := eventsOf[leasehold.RenewalFailed](log, ""), eventsOf[leasehold.Renewed](log, "")
 				if len(failed) < 100*leases || len(renewed) < 200*leases {
 					t.Errorf("%d renewals failed, %d succeeded: that is not hours of trouble", len(failed), len(renewed))
 				}
-				if lost := told[leasehold.Lost](log, ""); len(lost) > 0 {
+				if lost := eventsOf[leasehold.Lost](log, ""); len(lost) > 0 {
 					t.Errorf("%d leases were lost, the first %+v", len(lost), lost[0])
 				}
 			})
@@ -103,13 +103,13 @@ func TestOneTransientErrorIsNoLoss(t *testing.T) {
 				h := hold(t, m, "r")
 				time.Sleep(2 * ttl)
 				wantHeld(t, h)
-				if lost := told[leasehold.Lost](log, "r"); len(lost) > 0 {
+				if lost := eventsOf[leasehold.Lost](log, "r"); len(lost) > 0 {
 					t.Errorf("Lost events = %+v, want none", lost)
 				}
 				if f.Outcome == chaos.Answered {
 					return
 				}
-				failed := told[leasehold.RenewalFailed](log, "r")
+				failed := eventsOf[leasehold.RenewalFailed](log, "r")
 				if len(failed) != 1 || !failed[0].WillRetry || failed[0].Attempt != 1 {
 					t.Errorf("RenewalFailed events = %+v, want one that will be retried", failed)
 				}

@@ -17,13 +17,13 @@ func TestDownRefusesAndDoesNotCount(t *testing.T) {
 		s, inner := faulty(t, nil)
 		s.SetDown(true)
 		s.SetDown(true) // twice is once
-		_, err := s.Acquire(t.Context(), ask("r", "h"))
+		_, err := s.Acquire(t.Context(), request("r", "h"))
 		wantError(t, "Acquire(r) while down", err, leasehold.ErrUnavailable)
 		if got := holder(t, inner, "r"); got != "" {
 			t.Errorf("holder while down = %q, want none", got)
 		}
 		s.SetDown(false)
-		mustAcquire(t, s, ask("r", "h"))
+		mustAcquire(t, s, request("r", "h"))
 		if got := s.Calls()[chaos.OpAcquire]; got != 1 {
 			t.Errorf("Calls()[acquire] = %d, want 1", got)
 		}
@@ -50,7 +50,7 @@ func TestDownCutsCallsUnderWay(t *testing.T) {
 				s, inner := faulty(t, tt.policy)
 				answer := make(chan error)
 				go func() {
-					_, err := s.Acquire(t.Context(), ask("r", "h"))
+					_, err := s.Acquire(t.Context(), request("r", "h"))
 					answer <- err
 				}()
 				time.Sleep(time.Second)
@@ -71,9 +71,9 @@ func TestDownCutsCallsUnderWay(t *testing.T) {
 func TestDownDropsWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, inner := faulty(t, nil)
-		mustAcquire(t, inner, ask("r", "first"))
+		mustAcquire(t, inner, request("r", "first"))
 		answer := make(chan error)
-		r := ask("r", "second")
+		r := request("r", "second")
 		r.ID, r.Timeout = leasehold.ID{}, leasehold.NoTimeout
 		go func() {
 			_, err := s.Wait(t.Context(), r)
@@ -103,7 +103,7 @@ func TestDownEndsWatches(t *testing.T) {
 			})
 		}()
 		synctest.Wait()
-		mustAcquire(t, inner, ask("r", "h"))
+		mustAcquire(t, inner, request("r", "h"))
 		synctest.Wait()
 		s.SetDown(true)
 		wantError(t, "Watch()", <-ended, leasehold.ErrUnknown)
@@ -120,7 +120,7 @@ func TestUpAgain(t *testing.T) {
 		for range 3 {
 			s.SetDown(true)
 			s.SetDown(false)
-			mustAcquire(t, s, ask("r", "h"))
+			mustAcquire(t, s, request("r", "h"))
 			time.Sleep(time.Hour) // it has long expired
 		}
 	})
@@ -136,13 +136,13 @@ func TestCloseEndsHungCalls(t *testing.T) {
 				s, _ := faulty(t, chaos.Always(f))
 				answer := make(chan error)
 				go func() {
-					_, err := s.Acquire(context.Background(), ask("r", "h"))
+					_, err := s.Acquire(context.Background(), request("r", "h"))
 					answer <- err
 				}()
 				synctest.Wait()
 				s.Close()
 				wantError(t, "Acquire(r)", <-answer, leasehold.ErrUnknown)
-				_, err := s.Acquire(t.Context(), ask("r", "h"))
+				_, err := s.Acquire(t.Context(), request("r", "h"))
 				wantError(t, "Acquire(r) on a closed store", err, leasehold.ErrUnavailable)
 			})
 		})
@@ -153,7 +153,7 @@ func TestCloseEndsHungCalls(t *testing.T) {
 func TestReplace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, first := faulty(t, nil)
-		g := mustAcquire(t, s, ask("r", "h"))
+		g := mustAcquire(t, s, request("r", "h"))
 		if old := s.Replace(memory.New()); old != leasehold.Store(first) {
 			t.Errorf("Replace(…) = %v, want the store before", old)
 		}
@@ -170,7 +170,7 @@ func TestReplaceUnderway(t *testing.T) {
 		s, first := faulty(t, chaos.Always(chaos.Delay(time.Second)))
 		answers := make(chan error, 2)
 		go func() {
-			_, err := s.Acquire(t.Context(), ask("r", "h"))
+			_, err := s.Acquire(t.Context(), request("r", "h"))
 			answers <- err
 		}()
 		go func() {

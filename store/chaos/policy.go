@@ -31,7 +31,7 @@ const (
 	OpWatch         Op = "watch"
 )
 
-// Call is one call on its way to the store.
+// Call is one call of the store.
 type Call struct {
 	Op       Op
 	N        int    // counted for each Op from 1, in the order of arrival
@@ -39,9 +39,8 @@ type Call struct {
 	Holder   string // where the call names one
 }
 
-// Policy says what happens to a call. Any function will do, which is how a
-// fault is scripted; it may be called concurrently, and with no lock held, so
-// it may change the store's policy.
+// Policy decides what happens to a call. Any function is a policy. It is called
+// concurrently and without a lock, so it may change the store's policy.
 type Policy func(Call) Fault
 
 // Always meets every call with the fault.
@@ -90,8 +89,8 @@ func First(policies ...Policy) Policy {
 }
 
 // During keeps a policy to the calls that are made from one moment until just
-// before another. Calls that are then under way go on; see Store.SetDown for an
-// outage that cuts them off.
+// before another. Calls that are then under way go on; Store.SetDown ends them,
+// too.
 func During(from, until time.Time, p Policy) Policy {
 	return func(c Call) Fault {
 		if now := time.Now(); now.Before(from) || !now.Before(until) {
@@ -136,7 +135,7 @@ func draw(seed uint64, c Call) float64 {
 	return float64(x>>11) / (1 << 53)
 }
 
-// mix is the finalizer of splitmix64: neighbours in, strangers out.
+// mix is the finalizer of splitmix64: similar numbers become unrelated ones.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

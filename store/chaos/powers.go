@@ -25,7 +25,7 @@ var (
 // Acquire implements leasehold.Store.
 func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	c := Call{Op: OpAcquire, Resource: r.Resource, Holder: r.Holder}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.Store) (leasehold.Grant, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Store) (leasehold.Grant, error) {
 		return p.Acquire(ctx, r)
 	})
 }
@@ -33,7 +33,7 @@ func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leaseh
 // Renew implements leasehold.Store.
 func (s *Store) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.Lease, error) {
 	c := Call{Op: OpRenew, Resource: r.Resource, Holder: r.Holder}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.Store) (leasehold.Lease, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Store) (leasehold.Lease, error) {
 		return p.Renew(ctx, r)
 	})
 }
@@ -41,7 +41,7 @@ func (s *Store) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.
 // Release implements leasehold.Store.
 func (s *Store) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
 	c := Call{Op: OpRelease, Resource: r.Resource, Holder: r.Holder}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.Store) (leasehold.Lease, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Store) (leasehold.Lease, error) {
 		return p.Release(ctx, r)
 	})
 }
@@ -49,7 +49,7 @@ func (s *Store) Release(ctx context.Context, r leasehold.ReleaseRequest) (leaseh
 // Status implements leasehold.Store.
 func (s *Store) Status(ctx context.Context, resource string) (leasehold.Status, error) {
 	c := Call{Op: OpStatus, Resource: resource}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.Store) (leasehold.Status, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Store) (leasehold.Status, error) {
 		return p.Status(ctx, resource)
 	})
 }
@@ -57,7 +57,7 @@ func (s *Store) Status(ctx context.Context, resource string) (leasehold.Status, 
 // Wait implements leasehold.Waiter.
 func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	c := Call{Op: OpWait, Resource: r.Resource, Holder: r.Holder}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.Waiter) (leasehold.Grant, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Waiter) (leasehold.Grant, error) {
 		return p.Wait(ctx, r)
 	})
 }
@@ -65,7 +65,7 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 // Break implements leasehold.Breaker.
 func (s *Store) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.Lease, error) {
 	c := Call{Op: OpBreak, Resource: r.Resource}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.Breaker) (leasehold.Lease, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Breaker) (leasehold.Lease, error) {
 		return p.Break(ctx, r)
 	})
 }
@@ -73,7 +73,7 @@ func (s *Store) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.
 // Change implements leasehold.Changer.
 func (s *Store) Change(ctx context.Context, r leasehold.ChangeRequest) (leasehold.Lease, error) {
 	c := Call{Op: OpChange, Resource: r.Resource, Holder: r.Holder}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.Changer) (leasehold.Lease, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Changer) (leasehold.Lease, error) {
 		return p.Change(ctx, r)
 	})
 }
@@ -81,14 +81,14 @@ func (s *Store) Change(ctx context.Context, r leasehold.ChangeRequest) (leasehol
 // Transfer implements leasehold.Transferer.
 func (s *Store) Transfer(ctx context.Context, r leasehold.TransferRequest) (leasehold.Lease, error) {
 	c := Call{Op: OpTransfer, Resource: r.Resource, Holder: r.Holder}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.Transferer) (leasehold.Lease, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Transferer) (leasehold.Lease, error) {
 		return p.Transfer(ctx, r)
 	})
 }
 
 // Find implements leasehold.Finder.
 func (s *Store) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, error) {
-	return through(ctx, s, Call{Op: OpFind}, func(ctx context.Context, p leasehold.Finder) (leasehold.Lease, error) {
+	return inject(ctx, s, Call{Op: OpFind}, func(ctx context.Context, p leasehold.Finder) (leasehold.Lease, error) {
 		return p.Find(ctx, id)
 	})
 }
@@ -96,7 +96,7 @@ func (s *Store) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, err
 // List implements leasehold.Lister.
 func (s *Store) List(ctx context.Context, r leasehold.ListRequest) (leasehold.LeasePage, error) {
 	c := Call{Op: OpList, Resource: r.Resource, Holder: r.Holder}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.Lister) (leasehold.LeasePage, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Lister) (leasehold.LeasePage, error) {
 		return p.List(ctx, r)
 	})
 }
@@ -104,7 +104,7 @@ func (s *Store) List(ctx context.Context, r leasehold.ListRequest) (leasehold.Le
 // ReleaseHolder implements leasehold.HolderReleaser.
 func (s *Store) ReleaseHolder(ctx context.Context, holder, why string) (int, error) {
 	c := Call{Op: OpReleaseHolder, Holder: holder}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.HolderReleaser) (int, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.HolderReleaser) (int, error) {
 		return p.ReleaseHolder(ctx, holder, why)
 	})
 }
@@ -112,46 +112,45 @@ func (s *Store) ReleaseHolder(ctx context.Context, holder, why string) (int, err
 // History implements leasehold.Historian.
 func (s *Store) History(ctx context.Context, r leasehold.HistoryRequest) (leasehold.HistoryPage, error) {
 	c := Call{Op: OpHistory, Resource: r.Resource, Holder: r.Holder}
-	return through(ctx, s, c, func(ctx context.Context, p leasehold.Historian) (leasehold.HistoryPage, error) {
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Historian) (leasehold.HistoryPage, error) {
 		return p.History(ctx, r)
 	})
 }
 
 // Cleanup implements leasehold.Cleaner.
 func (s *Store) Cleanup(ctx context.Context) (leasehold.Cleaned, error) {
-	return through(ctx, s, Call{Op: OpCleanup}, func(ctx context.Context, p leasehold.Cleaner) (leasehold.Cleaned, error) {
+	return inject(ctx, s, Call{Op: OpCleanup}, func(ctx context.Context, p leasehold.Cleaner) (leasehold.Cleaned, error) {
 		return p.Cleanup(ctx)
 	})
 }
 
 // Settings implements leasehold.Configurer.
 func (s *Store) Settings(ctx context.Context) ([]leasehold.Setting, error) {
-	return through(ctx, s, Call{Op: OpSettings}, func(ctx context.Context, p leasehold.Configurer) ([]leasehold.Setting, error) {
+	return inject(ctx, s, Call{Op: OpSettings}, func(ctx context.Context, p leasehold.Configurer) ([]leasehold.Setting, error) {
 		return p.Settings(ctx)
 	})
 }
 
 // SetSetting implements leasehold.Configurer.
 func (s *Store) SetSetting(ctx context.Context, key string, value any) (leasehold.Setting, error) {
-	return through(ctx, s, Call{Op: OpSetSetting}, func(ctx context.Context, p leasehold.Configurer) (leasehold.Setting, error) {
+	return inject(ctx, s, Call{Op: OpSetSetting}, func(ctx context.Context, p leasehold.Configurer) (leasehold.Setting, error) {
 		return p.SetSetting(ctx, key, value)
 	})
 }
 
 // Backup implements leasehold.Backuper.
 func (s *Store) Backup(ctx context.Context, path string) error {
-	_, err := through(ctx, s, Call{Op: OpBackup}, func(ctx context.Context, p leasehold.Backuper) (struct{}, error) {
+	_, err := inject(ctx, s, Call{Op: OpBackup}, func(ctx context.Context, p leasehold.Backuper) (struct{}, error) {
 		return struct{}{}, p.Backup(ctx, path)
 	})
 	return err
 }
 
-// Watch implements leasehold.Watcher. The faults are those of the call: they
-// befall its beginning and its end, not the notices in between. An outage ends
-// it.
+// Watch implements leasehold.Watcher. A fault concerns the start and the end of
+// the call, not the notices in between. An outage ends it.
 func (s *Store) Watch(ctx context.Context, r leasehold.WatchRequest, each func(leasehold.Notice) error) error {
 	c := Call{Op: OpWatch, Holder: r.Holder}
-	_, err := through(ctx, s, c, func(ctx context.Context, p leasehold.Watcher) (struct{}, error) {
+	_, err := inject(ctx, s, c, func(ctx context.Context, p leasehold.Watcher) (struct{}, error) {
 		return struct{}{}, p.Watch(ctx, r, each)
 	})
 	return err

@@ -13,8 +13,8 @@ import (
 	"github.com/leasehold/leasehold/store/chaos"
 )
 
-// operations is every way to call a store, each in its first and plainest
-// form. They build on one another: "r" is held by "h" from the first on.
+// operations are all calls of a store, one of each. They build on one another:
+// "r" is held by "h" from the first on.
 func operations(id, second, third leasehold.ID) []operation {
 	return []operation{
 		{chaos.OpAcquire, "r", "h", func(ctx context.Context, s *chaos.Store) (any, error) {
@@ -90,7 +90,7 @@ func plainOperations() []operation {
 	return operations(leasehold.NewID(), leasehold.NewID(), leasehold.NewID())
 }
 
-// Every operation asks the policy, under its own name, and obeys it.
+// Every operation meets the fault that the policy has for it.
 func TestEveryOperationMeetsFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, inner := faulty(t, nil)
@@ -142,7 +142,7 @@ func TestEveryOperationComesThrough(t *testing.T) {
 	})
 }
 
-// brief is an answer's essence.
+// brief returns the main parts of an answer.
 func brief(answer any) string {
 	switch a := answer.(type) {
 	case leasehold.Grant:
@@ -167,8 +167,7 @@ func brief(answer any) string {
 	return fmt.Sprint(answer)
 }
 
-// Where the store lacks a power, faults change nothing about that: the caller
-// must learn the truth about what it talks to.
+// A power that the store lacks is ErrUnsupported, whatever the policy.
 func TestPowersThatTheStoreLacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, inner := faulty(t, nil)

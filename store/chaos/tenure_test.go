@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// tenure is the time in which somebody could believe to hold a resource: from
-// the moment the grant was handed out to the end of its context, or to the
-// moment the holder let go by itself.
+// tenure is the time in which a holder relies on a lease: from the moment Acquire
+// returns it to the end of its context, or to its release.
 type tenure struct {
 	resource, holder string
 	token            uint64

@@ -6,16 +6,16 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// batch is what one commit will write, and who waits for it.
+// batch is what one commit writes, and who waits for it.
 type batch struct {
 	Batch
 	number  uint64
 	gone    map[string]int     // resources deleted in this batch: where in Rows
 	touched bool               // to be written even if only the counters changed
 	answers []delivery         // for waiters, once it is durable
-	told    []leasehold.Record // for watchers, then: also what is not kept
+	events  []leasehold.Record // for watchers, once it is durable; also those that are not kept
 
-	done chan struct{} // closed when its fate is known
+	done chan struct{} // closed when err is known
 	err  error         // nil: durable. Set before done is closed
 }
 
@@ -29,19 +29,18 @@ func newBatch(number uint64) *batch {
 	return &batch{number: number, done: make(chan struct{})}
 }
 
-// moveInto takes over the memory of a batch that is written, of which nobody
-// looks at more than its fate any longer.
-func (b *batch) moveInto(old *batch) {
+// reuse takes over the memory of a written batch, of which only done and err
+// are still read.
+func (b *batch) reuse(old *batch) {
 	b.Rows, old.Rows = emptied(old.Rows), nil
 	b.Records, old.Records = emptied(old.Records), nil
-	b.told, old.told = emptied(old.told), nil
+	b.events, old.events = emptied(old.events), nil
 }
 
-// emptied makes room for other things. What a rare large batch took is given
-// back.
+// emptied clears the slice for reuse. The memory of a rare large batch is freed.
 func emptied[T any](s []T) []T {
-	const most = 1024
-	if cap(s) > most {
+	const maxKept = 1024
+	if cap(s) > maxKept {
 		return nil
 	}
 	clear(s)
@@ -53,7 +52,7 @@ func (b *batch) empty() bool {
 		len(b.Settings) == 0 && len(b.Extras) == 0 && len(b.answers) == 0
 }
 
-// finish tells everybody who waits what became of the batch.
+// finish wakes everybody who waits for the batch.
 func (b *batch) finish(err error) {
 	b.err = err
 	close(b.done)
@@ -68,9 +67,71 @@ func (b *batch) finished() bool {
 	}
 }
 
+// deliver answers the waiters.
+func (b *batch) deliver() {
+	for _, d := range b.answers {
+		d.to.answer <- d.answer
+	}
+}
+
+// fail answers the waiters with an error.
+func (b *batch) fail(err error) {
+	for _, d := range b.answers {
+		d.to.answer <- answer{err: err}
+	}
+}
+
+// durable waits until the batch is. Nil is.
+func (b *batch) durable(ctx context.Context) error {
+	if b == nil {
+		return nil
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		if b.finished() { // both at once: the result is known
+			return b.err
+		}
+		return unknown(context.Cause(ctx))
+	}
+}
+
+// changes says whether the batch made the resource's row what it is; ent is nil
+// where there is none.
+func (b *batch) changes(resource string, ent *entry) bool {
+	if ent != nil {
+		return ent.batch == b.number
+	}
+	_, gone := b.gone[resource]
+	return gone
+}
+
+// later returns the batch that is written later: who waits for it has waited for
+// the other one. (If the earlier one fails, so does the later.)
+func later(a, b *batch) *batch {
+	if a == nil || b != nil && b.number > a.number {
+		return b
+	}
+	return a
+}
+
+// batches are those that are not durable yet. The engine's lock guards them.
+type batches struct {
+	pending *batch // what the next commit will write
+	writing *batch // what the commit under way writes, or nil
+	spare   *batch // written, and its memory free to use; only the committer touches it
+
+	work chan struct{} // pending has content
+}
+
+func newBatches(next uint64) batches {
+	return batches{pending: newBatch(next), work: make(chan struct{}, 1)}
+}
+
 // save adds the entry's row to the pending batch.
-func (e *Engine) save(ent *entry) {
-	b := e.pending
+func (s *batches) save(ent *entry) {
+	b := s.pending
 	slot, again := b.gone[ent.row.Resource]
 	switch {
 	case ent.batch == b.number:
@@ -83,97 +144,84 @@ func (e *Engine) save(ent *entry) {
 	}
 	b.Rows[slot] = RowChange{Row: ent.row}
 	ent.batch, ent.slot = b.number, int32(slot)
-	signal(e.work)
+	signal(s.work)
 }
 
-// forget drops the entry, in memory and in the pending batch.
-func (e *Engine) forget(ent *entry) {
-	e.save(ent)
-	e.pending.Rows[ent.slot].Gone = true
-	if e.pending.gone == nil {
-		e.pending.gone = map[string]int{}
+// remove adds the deletion of the entry's row to the pending batch.
+func (s *batches) remove(ent *entry) {
+	s.save(ent)
+	b := s.pending
+	b.Rows[ent.slot].Gone = true
+	if b.gone == nil {
+		b.gone = map[string]int{}
 	}
-	e.pending.gone[ent.row.Resource] = int(ent.slot)
-	e.table.drop(ent)
+	b.gone[ent.row.Resource] = int(ent.slot)
 }
 
 // touch makes sure that the pending batch is written.
-func (e *Engine) touch() {
-	e.pending.touched = true
-	signal(e.work)
+func (s *batches) touch() {
+	s.pending.touched = true
+	signal(s.work)
 }
 
-// latest returns the newest batch with content that is not durable yet, or
-// nil. Whoever has seen that something is not there has seen all of it.
-func (e *Engine) latest() *batch {
-	if !e.pending.empty() {
-		return e.pending
+// send delivers the answer when everything decided so far is durable.
+func (s *batches) send(w *waiter, a answer) {
+	s.pending.answers = append(s.pending.answers, delivery{to: w, answer: a})
+	signal(s.work)
+}
+
+// latest returns the newest batch with content that is not durable yet, or nil.
+// An answer that something does not exist depends on all of them.
+func (s *batches) latest() *batch {
+	if !s.pending.empty() {
+		return s.pending
 	}
-	return e.flight
+	return s.writing
 }
 
 // seen returns the batch that an answer about the resource must wait for, or
-// nil.
-func (e *Engine) seen(resource string) *batch {
+// nil; ent is nil where there is no row.
+func (s *batches) seen(resource string, ent *entry) *batch {
 	switch {
-	case e.pending.changes(resource, e.table.rows[resource]):
-		return e.pending
-	case e.flight != nil && e.flight.changes(resource, e.table.rows[resource]):
-		return e.flight
+	case s.pending.changes(resource, ent):
+		return s.pending
+	case s.writing != nil && s.writing.changes(resource, ent):
+		return s.writing
 	}
 	return nil
 }
 
-// changes says whether the batch is what made the resource's row what it is; ent
-// is nil where there is none.
-func (b *batch) changes(resource string, ent *entry) bool {
-	if ent != nil {
-		return ent.batch == b.number
-	}
-	_, gone := b.gone[resource]
-	return gone
-}
-
-// newer returns the batch that is written later: who waits for it has waited for
-// the other one. (If the earlier one fails, so does the later.)
-func newer(a, b *batch) *batch {
-	if a == nil || b != nil && b.number > a.number {
-		return b
-	}
-	return a
-}
-
-// durable waits until the batch is.
-func (e *Engine) durable(ctx context.Context, b *batch) error {
-	if b == nil {
-		return nil
-	}
-	select {
-	case <-b.done:
-		return b.err
-	case <-ctx.Done():
-		if b.finished() { // both at once: the fate is known
-			return b.err
-		}
-		return &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: context.Cause(ctx)}
+// start makes the pending batch the one being written, and opens the next.
+func (s *batches) start() {
+	s.writing, s.pending = s.pending, newBatch(s.pending.number+1)
+	if s.spare != nil {
+		s.pending.reuse(s.spare)
+		s.spare = nil
 	}
 }
 
-// batches are those that an answer put together in several holds of the lock
-// depends on. The last one alone would not do: it may have come after a recovery
-// that made an earlier one void.
-type batches []*batch
+// void drops both batches after a failed commit, and returns the pending one.
+func (s *batches) void() *batch {
+	b := s.pending
+	s.pending, s.writing = newBatch(b.number+1), nil
+	return b
+}
 
-func (s *batches) add(b *batch) {
+// seenBatches are those that an answer made in several steps depends on. The
+// last one alone is not enough: it may have come after a recovery that voided an
+// earlier one.
+type seenBatches []*batch
+
+func (s *seenBatches) add(b *batch) {
 	if n := len(*s); b != nil && (n == 0 || (*s)[n-1] != b) {
 		*s = append(*s, b)
 	}
 }
 
 // durable waits until they all are.
-func (s batches) durable(ctx context.Context, e *Engine) error {
+func (s seenBatches) durable(ctx context.Context) error {
 	for _, b := range s {
-		if err := e.durable(ctx, b); err != nil {
+		if err := b.durable(ctx); err != nil {
 			return err
 		}
 	}

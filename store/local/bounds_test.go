@@ -1,10 +1,7 @@
 package local
 
 import (
-	"context"
 	"fmt"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,9 +12,9 @@ import (
 
 // remember makes the engine remember no more than n ended leases of each kind.
 func remember(t *testing.T, n int) {
-	before := mostEnded
-	mostEnded = n
-	t.Cleanup(func() { mostEnded = before })
+	before := maxEnded
+	maxEnded = n
+	t.Cleanup(func() { maxEnded = before })
 }
 
 // endScoped leaves an ended blob lease behind.
@@ -181,50 +178,6 @@ func TestBlobLeasesCountInAll(t *testing.T) {
 		time.Sleep(time.Minute)
 		if o := lease("blob:b"); o.Reason != "" {
 			t.Errorf("a blob lease where all others have expired = %q, want it granted", o.Reason)
-		}
-	})
-}
-
-// lowDisk is a disk that may be full.
-type lowDisk struct {
-	*disk
-	low atomic.Bool
-}
-
-func (d *lowDisk) LowOnSpace() bool { return d.low.Load() }
-
-// TestHistoryOnAFullDisk: while space is low, new records take the places of the
-// oldest.
-func TestHistoryOnAFullDisk(t *testing.T) {
-	bubble(t, func(t *testing.T, first *Engine, d *disk) {
-		if err := first.Close(); err != nil {
-			t.Fatal(err)
-		}
-		full := &lowDisk{disk: d}
-		e, err := Open(context.Background(), full, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		write := func(n int) (most int) {
-			g := acquire(t, e, "r"+strings.Repeat("x", n%7), "h", time.Hour)
-			for range n {
-				if _, err := e.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID}); err != nil {
-					t.Fatal(err)
-				}
-				e.inspect(func() { most = max(most, int(e.seq-e.purged)) })
-			}
-			release(t, e, g)
-			return most
-		}
-		write(5000)
-		full.low.Store(true)
-		if most := write(6000); most > 5000+fewRecords {
-			t.Errorf("up to %d records while space is low, 5000 when it began; want no more than a few beyond", most)
-		}
-		full.low.Store(false)
-		if most := write(6000); most < 9000 {
-			t.Errorf("only %d records when there is room again, want them kept", most)
 		}
 	})
 }

@@ -6,17 +6,16 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// Reading is one look at the machine's clocks. It is saved with every commit,
+// Reading is one reading of the machine's clocks. It is saved with every commit,
 // so that the next process knows how long the engine was down.
 type Reading struct {
-	BootID        string        // which boot; empty: there is no clock to go on from
+	BootID        string        // which boot; empty: no clock that the next process can compare
 	TimeNamespace string        // whose boot clock; empty where the system has only one
 	Boot          time.Duration // since that boot, suspend included
 	Wall          int64         // Unix nanoseconds
 }
 
-// readClocks is the package's only seam to the machine's clocks; tests replace
-// it. It reads Boot before awake, which is the time since boot without suspend:
+// readClocks reads the machine's clocks; tests replace it, and nothing else. It reads Boot before awake, which is the time since boot without suspend:
 // so Boot-awake, the time suspended, is never too large.
 var readClocks = systemClocks
 
@@ -35,8 +34,8 @@ func systemClocks() (Reading, time.Duration) {
 	return r, awake
 }
 
-// comparable says whether both boot clocks count from the same moment.
-func (r Reading) comparable(other Reading) bool {
+// sameBoot says whether both boot clocks count from the same moment.
+func (r Reading) sameBoot(other Reading) bool {
 	return r.BootID != "" && r.BootID == other.BootID && r.TimeNamespace == other.TimeNamespace
 }
 
@@ -45,17 +44,17 @@ func (r Reading) comparable(other Reading) bool {
 // early. It is zero when nobody knows: on another boot or machine, from a
 // backup, without a boot clock.
 func downtime(saved, now Reading) time.Duration {
-	if !now.comparable(saved) {
+	if !now.sameBoot(saved) {
 		return 0
 	}
 	return max(0, min(now.Boot-saved.Boot, time.Duration(now.Wall-saved.Wall)))
 }
 
-// clock is the engine's time: a counter that goes on from the saved value plus
+// clock is the engine's time: a counter that continues from the saved value plus
 // the downtime. It is never ahead of real time, so no lease ends early.
 //
-// It counts with the process's monotonic clock, which is Go's and therefore
-// fake in a test bubble, and adds the time that the machine was suspended.
+// It counts with Go's monotonic clock, which is fake in a test bubble, and adds
+// the time that the machine was suspended.
 type clock struct {
 	base      machine.Time
 	started   time.Time     // with its monotonic reading
@@ -67,7 +66,7 @@ type clock struct {
 
 func startClock(saved Counters) clock {
 	var c clock
-	quickly(func() {
+	readTogether(func() {
 		_, awake := readClocks()
 		c.reading, _ = readClocks()
 		c.suspended = c.reading.Boot - awake
@@ -78,9 +77,9 @@ func startClock(saved Counters) clock {
 	return c
 }
 
-// current is how long a reading is good for. Two system calls for each request
-// would be felt.
-const current = time.Millisecond
+// maxReadingAge is how long a reading is used. Two system calls for each request
+// would be too slow.
+const maxReadingAge = time.Millisecond
 
 func (c *clock) now() machine.Instant {
 	now := time.Now()
@@ -97,7 +96,7 @@ func (c *clock) now() machine.Instant {
 // reading: that moves the wall clock against the monotonic one.
 func (c *clock) isCurrent(now time.Time) bool {
 	wall := now.Round(0).Sub(c.read.Round(0)) // Round strips the monotonic reading
-	return now.Sub(c.read) < current && wall >= 0 && wall < current
+	return now.Sub(c.read) < maxReadingAge && wall >= 0 && wall < maxReadingAge
 }
 
 func (c *clock) reread(now time.Time) {
@@ -109,19 +108,19 @@ func (c *clock) reread(now time.Time) {
 // save returns what a commit saves of time. The engine's is read first: in the
 // other order what passes in between would count twice.
 func (c *clock) save() (now machine.Time, r Reading) {
-	quickly(func() {
+	readTogether(func() {
 		now = c.now().Clock
 		r, _ = readClocks()
 	})
 	return now, r
 }
 
-// quickly reads clocks one after the other, and once more if the process was
+// readTogether reads clocks one after the other, and once more if the process was
 // held up in between. What it then misses only lengthens leases.
-func quickly(read func()) {
+func readTogether(read func()) {
 	for range 3 {
-		began := time.Now()
-		if read(); time.Since(began) < current {
+		started := time.Now()
+		if read(); time.Since(started) < maxReadingAge {
 			return
 		}
 	}

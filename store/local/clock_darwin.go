@@ -12,6 +12,6 @@ const (
 )
 
 var bootIdentity = sync.OnceValues(func() (bootID, namespace string) {
-	id, _ := unix.Sysctl("kern.bootsessionuuid") // empty: nothing to go on from
+	id, _ := unix.Sysctl("kern.bootsessionuuid") // empty: the next process cannot compare
 	return id, ""
 })

@@ -4,7 +4,7 @@ package local
 
 import "time"
 
-// machineClocks knows no clock here that the next process could go on from.
+// machineClocks knows no clock here that the next process could compare.
 func machineClocks() (Reading, time.Duration) {
 	return Reading{Wall: time.Now().UnixNano()}, 0
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineClocks reads the boot clock. Where the system, or a sandbox around the
-// process, keeps it from us, the process's monotonic clock has to do.
+// machineClocks reads the boot clock. Where the system or a sandbox denies that,
+// the reading has only the wall clock.
 func machineClocks() (Reading, time.Duration) {
 	var boot, awake unix.Timespec
 	err := errors.Join(unix.ClockGettime(bootClock, &boot), unix.ClockGettime(awakeClock, &awake))

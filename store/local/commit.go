@@ -1,20 +1,16 @@
 package local
 
-import (
-	"runtime"
+import "runtime"
 
-	"github.com/leasehold/leasehold"
-)
-
-// commit is the committer: it writes pending batches one after the other.
-func (e *Engine) commit() {
+// commitLoop is the committer: it writes pending batches one after the other.
+func (e *Engine) commitLoop() {
 	for {
 		select {
-		case <-e.work:
+		case <-e.batches.work:
 			e.commitPending()
-		case <-e.life.Done():
+		case <-e.lifetime.Done():
 			e.mu.Lock()
-			e.touch() // the clock, as late as possible
+			e.batches.touch() // the clock, as late as possible
 			e.mu.Unlock()
 			e.commitPending()
 			return
@@ -22,11 +18,11 @@ func (e *Engine) commit() {
 	}
 }
 
-// commitPending writes the pending batch. While it is on its way the next one
-// fills up: that is all there is to group commit.
+// commitPending writes the pending batch. While it is written the next one
+// fills: that is group commit.
 func (e *Engine) commitPending() {
-	e.gather()
-	b := e.launch()
+	e.delayCommit()
+	b := e.startCommit()
 	if b == nil {
 		return
 	}
@@ -35,22 +31,22 @@ func (e *Engine) commitPending() {
 		return
 	}
 	e.mu.Lock()
-	e.flight = nil
+	e.batches.writing = nil
 	e.saved = b.Clock
 	e.mu.Unlock()
-	e.hub.add(b.told) // first: whoever has the answer may watch for more
+	e.publisher.add(b.events) // first: a caller with an answer may watch for more
 	b.finish(nil)
 	b.deliver()
-	e.spare = b
+	e.batches.spare = b // read only by this goroutine, in startCommit
 }
 
-// gather lets those whom the last commit set free join this one: it steps
-// aside as long as that makes the batch grow. Without it commits of everybody
-// and commits of one take turns, and half of the fsyncs are wasted.
-func (e *Engine) gather() {
+// delayCommit yields the processor while that makes the batch grow, so that the
+// callers whom the last commit woke join this one. Without it commits of many
+// and commits of one alternate, and half of the fsyncs are wasted.
+func (e *Engine) delayCommit() {
 	for before := -1; ; {
 		e.mu.Lock()
-		n := len(e.pending.Rows) + len(e.pending.Records)
+		n := len(e.batches.pending.Rows) + len(e.batches.pending.Records)
 		e.mu.Unlock()
 		if n <= before {
 			return
@@ -60,11 +56,11 @@ func (e *Engine) gather() {
 	}
 }
 
-// launch takes the pending batch, or nil if there is nothing to write.
-func (e *Engine) launch() *batch {
+// startCommit returns the pending batch, or nil if there is nothing to write.
+func (e *Engine) startCommit() *batch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := e.pending
+	b := e.batches.pending
 	if b.empty() {
 		return nil
 	}
@@ -77,27 +73,6 @@ func (e *Engine) launch() *batch {
 		Seq:     e.seq,
 		Purged:  e.purged,
 	}
-	e.flight, e.pending = b, newBatch(b.number+1)
-	if e.spare != nil {
-		e.pending.moveInto(e.spare)
-		e.spare = nil
-	}
+	e.batches.start()
 	return b
-}
-
-// deliver answers the waiters.
-func (b *batch) deliver() {
-	for _, d := range b.answers {
-		d.to.answer <- d.answer
-	}
-}
-
-// unavailable is the error for decisions that are certainly void.
-func unavailable(cause error) error {
-	return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Cause: cause}
-}
-
-// unknown is the error for decisions whose fate cannot be told.
-func unknown(cause error) error {
-	return &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: cause}
 }

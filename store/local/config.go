@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
 )
 
-// config is the run-time settings in the form in which the engine reads them.
+// config is the run-time settings, decoded.
 type config struct {
 	settings []leasehold.Setting
 
@@ -41,12 +42,12 @@ func configFrom(stored map[string]any) (config, error) {
 		}
 		c.settings = append(c.settings, s)
 	}
-	c.read()
+	c.decode()
 	return c, nil
 }
 
-// read takes the settings over into the fields.
-func (c *config) read() {
+// decode sets the fields from the settings.
+func (c *config) decode() {
 	integer := func(key string) int64 { return c.settings[c.index(key)].Value.(int64) }
 	boolean := func(key string) bool { return c.settings[c.index(key)].Value.(bool) }
 	c.defaultTTL = time.Duration(integer(leasehold.SettingDefaultTTL)) * time.Second
@@ -68,7 +69,7 @@ func (c *config) index(key string) int {
 	return slices.IndexFunc(c.settings, func(s leasehold.Setting) bool { return s.Key == key })
 }
 
-// fill puts the defaults where the request leaves a field out.
+// fill sets the fields that the request leaves out to their defaults.
 func (c *config) fill(r leasehold.AcquireRequest) leasehold.AcquireRequest {
 	if r.TTL == 0 {
 		r.TTL = min(c.defaultTTL, c.maxTTL)
@@ -81,6 +82,16 @@ func (c *config) fill(r leasehold.AcquireRequest) leasehold.AcquireRequest {
 		r.Timeout = c.timeout
 	}
 	return r
+}
+
+// refuseTTL refuses a ttl that is longer than the settings allow. Existing
+// leases keep theirs.
+func (c *config) refuseTTL(resource string, ttl time.Duration) machine.Outcome {
+	out := machine.Outcome{Row: machine.Row{Resource: resource}}
+	if err, ok := leasehold.CheckTTL(ttl, c.maxTTL).(*leasehold.Error); ok {
+		out.Reason, out.Field, out.Problem = err.Reason, err.Field, err.Problem
+	}
+	return out
 }
 
 // keeps says whether records of this kind are kept. A change of the settings
@@ -97,15 +108,13 @@ func (c *config) keeps(kind leasehold.Kind) bool {
 
 // Settings implements leasehold.Configurer.
 func (e *Engine) Settings(ctx context.Context) ([]leasehold.Setting, error) {
-	e.mu.Lock()
-	if err := e.ready(); err != nil {
-		e.mu.Unlock()
-		return nil, e.explain("settings", "", unavailable(err))
+	if err := e.lockReady(); err != nil {
+		return nil, e.opError("settings", "", err)
 	}
-	settings, b := slices.Clone(e.config.settings), e.latest()
+	settings, b := slices.Clone(e.config.settings), e.batches.latest()
 	e.mu.Unlock()
-	if err := e.durable(ctx, b); err != nil {
-		return nil, e.explain("settings", "", err)
+	if err := b.durable(ctx); err != nil {
+		return nil, e.opError("settings", "", err)
 	}
 	return settings, nil
 }
@@ -113,21 +122,20 @@ func (e *Engine) Settings(ctx context.Context) ([]leasehold.Setting, error) {
 // SetSetting implements leasehold.Configurer.
 func (e *Engine) SetSetting(ctx context.Context, key string, value any) (leasehold.Setting, error) {
 	if ctx.Err() != nil {
-		return leasehold.Setting{}, e.explain("set", "", unavailable(context.Cause(ctx)))
+		return leasehold.Setting{}, e.opError("set", "", unavailable(context.Cause(ctx)))
 	}
 	s, b, err := e.setSetting(key, value)
 	if err == nil {
-		err = e.durable(ctx, b)
+		err = b.durable(ctx)
 	}
-	return s, e.explain("set", "", err)
+	return s, e.opError("set", "", err)
 }
 
 func (e *Engine) setSetting(key string, value any) (leasehold.Setting, *batch, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
-		return leasehold.Setting{}, nil, unavailable(err)
+	if err := e.lockReady(); err != nil {
+		return leasehold.Setting{}, nil, err
 	}
+	defer e.mu.Unlock()
 	i := e.config.index(key)
 	if i < 0 {
 		return leasehold.Setting{}, nil, leasehold.UnknownSetting(key)
@@ -139,12 +147,12 @@ func (e *Engine) setSetting(key string, value any) (leasehold.Setting, *batch, e
 	}
 	e.config.settings = slices.Clone(e.config.settings) // an earlier Settings may still read it
 	e.config.settings[i] = s
-	e.config.read()
-	e.pending.Settings = append(e.pending.Settings, s)
+	e.config.decode()
+	e.batches.pending.Settings = append(e.batches.pending.Settings, s)
 	e.record(leasehold.Record{
-		At: e.now().WallTime(), Kind: leasehold.KindConfigured,
+		At: e.clock.now().WallTime(), Kind: leasehold.KindConfigured,
 		Details: map[string]string{"key": key, "value": fmt.Sprint(s.Value), "before": fmt.Sprint(old.Value)},
 	})
-	signal(e.tidy) // which also takes the new interval up
-	return s, e.pending, nil
+	signal(e.sweepNow) // which also applies a new interval
+	return s, e.batches.pending, nil
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/leasehold/leasehold/engine"
 )
 
-// Every answer waits for what it has seen: while a grant is on its way to a disk
-// that then fails, nobody hears of it, be it by a refusal or by a look.
-func TestNothingVoidIsEverTold(t *testing.T) {
+// Every answer waits for what it has seen: no refusal and no read tells of a
+// grant whose commit then fails.
+func TestVoidDecisionsAreNeverAnswered(t *testing.T) {
 	id, kept, released := leasehold.NewID(), leasehold.NewID(), leasehold.NewID()
 	refused := errors.New("refused because of what it saw")
-	for name, ask := range map[string]func(ctx context.Context, e *Engine) error{
+	for name, call := range map[string]func(ctx context.Context, e *Engine) error{
 		"refusal of Do": func(ctx context.Context, e *Engine) error {
 			return e.Do(ctx, "r", func(engine.View) (engine.Decision, error) { return engine.Decision{}, refused })
 		},
@@ -78,14 +78,14 @@ func TestNothingVoidIsEverTold(t *testing.T) {
 				go e.Release(t.Context(), leasehold.ReleaseRequest{ID: released})
 				go e.Do(t.Context(), "forgotten", func(engine.View) (engine.Decision, error) { return engine.Decision{Forget: true}, nil })
 				time.Sleep(time.Millisecond)
-				wantReason(t, name, ask(t.Context(), e), leasehold.ReasonUnavailable)
+				wantReason(t, name, call(t.Context(), e), leasehold.ReasonUnavailable)
 			})
 		})
 	}
 }
 
-// What nothing under way has to do with is answered at once.
-func TestLooksElsewhereDoNotWait(t *testing.T) {
+// A read of rows that no commit under way changes is answered at once.
+func TestUnrelatedReadsDoNotWait(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		acquire(t, e, "held", "a", time.Hour)
 		d.set(func(d *disk) { d.slowness = time.Second })
@@ -98,17 +98,17 @@ func TestLooksElsewhereDoNotWait(t *testing.T) {
 	})
 }
 
-// A list that goes on after a recovery must not tell what it saw before.
-func TestEarlierBatchesCount(t *testing.T) {
+// A list that continues after a recovery must not return what it saw before.
+func TestSeenBatchesMustAllBeDurable(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		lost, made := newBatch(1), newBatch(2)
 		lost.finish(errDisk)
 		made.finish(nil)
-		var seen batches
+		var seen seenBatches
 		for _, b := range []*batch{lost, lost, nil, made, nil} {
 			seen.add(b)
 		}
-		if err := seen.durable(t.Context(), e); err != errDisk || len(seen) != 2 {
+		if err := seen.durable(t.Context()); err != errDisk || len(seen) != 2 {
 			t.Errorf("durable of %d batches = %v, want 2 and the first one's error", len(seen), err)
 		}
 	})
@@ -160,7 +160,7 @@ func TestCloseEndsWaitsThoughTheDiskHangs(t *testing.T) {
 	})
 }
 
-// A wait whose time is up in an outage does not last until the disk is back.
+// A wait that times out in an outage does not last until the disk is back.
 func TestTimeoutInAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		acquire(t, e, "r", "a", time.Hour)
@@ -182,19 +182,18 @@ func TestTimeoutInAnOutage(t *testing.T) {
 	})
 }
 
-// A long line of waiters is copied a bite at a time: nobody who wants a lease
-// waits until all of it is sorted.
-func TestStatusOfALongLine(t *testing.T) {
+// A long queue is copied in steps: other requests do not wait for all of it.
+func TestStatusOfALongQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		acquire(t, e, "r", "a", time.Hour)
-		const n = 4*bite + 7
+		const n = 4*stepSize + 7
 		e.mu.Lock()
 		for i := range n {
 			r := leasehold.AcquireRequest{Resource: "r", Holder: "w", Priority: i % 3, TTL: time.Minute, Timeout: leasehold.NoTimeout}
-			e.enqueue(e.now(), r)
+			e.enqueue(e.clock.now(), r)
 		}
-		if got := len(e.queues["r"].after(nil)); got != bite {
-			t.Errorf("one hold of the lock lists %d waiters, want %d", got, bite)
+		if got := len(e.queues["r"].after(nil)); got != stepSize {
+			t.Errorf("one hold of the lock lists %d waiters, want %d", got, stepSize)
 		}
 		e.mu.Unlock()
 		s, err := e.Status(t.Context(), "r")
@@ -203,7 +202,7 @@ func TestStatusOfALongLine(t *testing.T) {
 		}
 		for i, p := range s.Waiters {
 			if p.Position != i+1 || i > 0 && p.Priority > s.Waiters[i-1].Priority {
-				t.Fatalf("place %d is %+v after %+v", i, p, s.Waiters[max(0, i-1)])
+				t.Fatalf("position %d is %+v after %+v", i, p, s.Waiters[max(0, i-1)])
 			}
 		}
 	})

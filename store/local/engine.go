@@ -1,18 +1,28 @@
 // Package local is the embedded engine: every row in memory, decisions under
 // one short lock, durability by group commit.
 //
-// How an answer comes about. A request takes the lock, runs the rules of
-// package machine on the row it is about, changes the row in memory and adds
-// what must be written to the pending batch, all in one go. It then lets the
-// lock go and waits. One committer hands the pending batch to the Journal,
-// which writes it in a single transaction, and everybody who waits for that
-// batch is let go together: a hundred requests cost one fsync. Refusals and
-// reads wait as well if the row they saw is not on disk yet, so no answer ever
-// tells of something that a crash could undo.
+// A request takes the lock, runs the rules of package machine on its row,
+// changes the row in memory and adds what must be written to the pending batch,
+// all under the same lock. It then waits. One goroutine, the committer, gives
+// the pending batch to the Journal, which writes it in a single transaction, and
+// all requests of that batch are answered together: a hundred requests cost one
+// fsync. Refusals and reads also wait if the row they saw is not on disk yet, so
+// a crash never undoes anything that was answered.
 //
-// If a commit fails, everything that was decided on top of it is void. The
-// engine throws its memory away, loads the journal anew, gives waiters their
-// places back and goes on; see recover.go.
+// If a commit fails, everything decided on top of it is void. The engine drops
+// its memory, loads the journal again, puts waiters back into their positions
+// and continues; see recover.go.
+//
+// How the package is organised. Engine's methods take the lock. They are the API,
+// one file for each subject (lease.go, wait.go, list.go, history.go, watch.go,
+// config.go, cleanup.go, and module.go for other modules), and the goroutines
+// (commit.go with recover.go, timers.go, and the sweeper in cleanup.go).
+//
+// What the lock guards is the type state, whose methods expect it to be held:
+// state.go (decisions), state_waiters.go and state_expiry.go. It is made of types
+// that know nothing of the engine: table (rows and indexes), queue (the waiters
+// of one resource), batches (what is not durable yet), config and clock. The
+// publisher passes durable records to watchers under a lock of its own.
 package local
 
 import (
@@ -28,7 +38,7 @@ import (
 )
 
 // Remembered is how long the last lease of a resource is known after its end,
-// if nobody acquires the resource before and not too many end after it.
+// unless the resource is acquired again or too many others end after it.
 const Remembered = time.Hour
 
 // Options are the engine's. Nil is fine.
@@ -37,48 +47,19 @@ type Options struct {
 	Kind string
 }
 
-// Engine is a leasehold.Store with every optional power but Backuper, and the
-// seam's Engine. It owns its journal.
+// Engine is a leasehold.Store with every optional power but Backuper, and an
+// engine.Engine. It owns its journal.
 type Engine struct {
-	kind    string
-	journal Journal
+	journal   Journal
+	publisher *publisher
+	lists     *turns.Turns // of List
 
-	mu      sync.Mutex
-	table   *table
-	queues  map[string]*queue
-	absent  []absence // in the order in which they end
-	pauses  []pause   // too: of waits that may go on
-	order   uint64    // the last place's
-	config  config
-	clock   clock
-	token   uint64
-	seq     uint64
-	purged  uint64
-	flight  *batch       // on its way to disk, or nil
-	pending *batch       // what the next commit will write
-	spare   *batch       // written, and its memory free to use; the committer's
-	saved   machine.Time // the clock in the last commit
-	wake    machine.Time // when the keeper looks next
-	down    error        // why nothing can be decided, or nil
-	closed  bool
+	mu    sync.Mutex
+	state // guarded by mu
 
-	lastPurge uint64 // seq of the newest purged record
-	settling  bool   // leases past their end are settled to make room for one
-	lowLimit  int64  // of history records while space is low; 0: it is not
-
-	// What came up while nothing could be decided, and is made good on resume.
-	owed    []leasehold.Record
-	orphans []machine.Row
-
-	hub   hub
-	lists *turns.Turns
-
-	work    chan struct{}   // the pending batch has content
-	nudge   chan struct{}   // the keeper should look sooner
-	tidy    chan struct{}   // the sweeper should sweep now
-	life    context.Context // of the background goroutines
-	end     context.CancelFunc
-	running sync.WaitGroup
+	lifetime context.Context // of the goroutines
+	stop     context.CancelFunc
+	running  sync.WaitGroup
 }
 
 var (
@@ -101,76 +82,133 @@ var (
 // Open loads the journal and starts the engine. The engine owns the journal
 // from then on; if Open fails it closes it.
 func Open(ctx context.Context, journal Journal, opts *Options) (*Engine, error) {
-	e := &Engine{
-		kind:    "local",
-		journal: journal,
-		queues:  map[string]*queue{},
-		lists:   turns.New(listShare, 0),
-		work:    make(chan struct{}, 1),
-		nudge:   make(chan struct{}, 1),
-		tidy:    make(chan struct{}, 1),
-	}
-	e.life, e.end = context.WithCancel(context.Background())
+	kind := "local"
 	if opts != nil && opts.Kind != "" {
-		e.kind = opts.Kind
+		kind = opts.Kind
 	}
-	loaded, err := e.load(ctx)
+	loaded, err := load(ctx, journal)
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
-	e.clock = startClock(loaded.Counters)
-	e.token = loaded.Token
-	e.adopt(loaded)
-	e.pending = newBatch(loaded.Commit + 1)
-	if e.table.due.len() > 0 && !e.clock.reading.comparable(loaded.Reading) {
-		e.touch() // or a crash before the first save would lose the time until then
+	e := &Engine{
+		journal:   journal,
+		publisher: newPublisher(loaded.Seq),
+		lists:     turns.New(listShare, 0),
+		state:     newState(kind, journal, loaded),
 	}
-	e.hub.start(loaded.Seq)
-	go e.hub.publish() // until Close
-	e.running.Go(e.commit)
-	e.running.Go(e.keep)
-	e.running.Go(e.sweep)
+	e.lifetime, e.stop = context.WithCancel(context.Background())
+	go e.publisher.run() // until Close
+	e.running.Go(e.commitLoop)
+	e.running.Go(e.timerLoop)
+	e.running.Go(e.sweepLoop)
 	return e, nil
 }
 
-// Close lets waiters go, writes and publishes what is pending, and closes the
+// Close dismisses waiters, writes and publishes what is pending, and closes the
 // journal.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
-		<-e.hub.closed
+		<-e.publisher.closed
 		return nil
 	}
 	e.closed = true
-	e.failPauses(e.now())
-	e.dismiss()
+	e.failInterrupted(e.clock.now())
+	e.dismissWaiters()
 	e.mu.Unlock()
-	e.end()
+	e.stop()
 	e.running.Wait()
-	e.hub.close()
+	e.publisher.close()
 	return e.journal.Close()
 }
 
 var errClosed = errors.New("the store is closed")
 
-// ready says whether the engine can decide. The lock is held.
-func (e *Engine) ready() error {
-	switch {
-	case e.closed:
-		return errClosed
-	case e.down != nil:
-		return e.down
-	case e.token >= leasehold.MaxToken-1:
-		return errors.New("the token counter has reached its end at 2^53")
+// lockReady takes the lock, or returns why nothing can be decided.
+func (e *Engine) lockReady() error {
+	e.mu.Lock()
+	err := e.ready()
+	if err != nil {
+		e.mu.Unlock()
 	}
-	return nil
+	return err
 }
 
-// now reads the engine's clock. The lock is held.
-func (e *Engine) now() machine.Instant { return e.clock.now() }
+// execute is the path of every operation on one lease: decide and apply under
+// the lock, then wait until that is durable. It refuses an invalid request.
+func (e *Engine) execute(ctx context.Context, op, resource string, invalid error, decide func(machine.Instant) machine.Outcome) (machine.Outcome, machine.Instant, error) {
+	if invalid != nil {
+		return machine.Outcome{}, machine.Instant{}, e.opError(op, resource, invalid)
+	}
+	d, err := e.decideAndApply(ctx, op, decide)
+	if err != nil {
+		return machine.Outcome{}, machine.Instant{}, err
+	}
+	return d.out, d.now, e.awaitDurable(ctx, op, d)
+}
 
-// signal wakes the goroutine behind a channel of one.
+// decision is what was decided, and what its answer must wait for.
+type decision struct {
+	out     machine.Outcome
+	now     machine.Instant
+	refusal error
+	seen    *batch
+}
+
+// decideAndApply decides under the lock and queues what must be written.
+func (e *Engine) decideAndApply(ctx context.Context, op string, decide func(machine.Instant) machine.Outcome) (d decision, err error) {
+	if ctx.Err() != nil {
+		return d, e.opError(op, "", unavailable(context.Cause(ctx)))
+	}
+	if err := e.lockReady(); err != nil {
+		return d, e.opError(op, "", err)
+	}
+	defer e.mu.Unlock()
+	d.now = e.clock.now()
+	d.out = decide(d.now)
+	d.seen = e.apply(d.now, d.out)
+	d.refusal = e.refusal(op, d.now, d.out)
+	return d, nil
+}
+
+// awaitDurable waits until everything the decision has seen is durable, and
+// returns its refusal.
+func (e *Engine) awaitDurable(ctx context.Context, op string, d decision) error {
+	if err := d.seen.durable(ctx); err != nil {
+		return e.opError(op, d.out.Row.Resource, err)
+	}
+	if d.refusal != nil {
+		e.publisher.addRefusal(op, d.now, d.out)
+	}
+	return d.refusal
+}
+
+// opError completes an error with the operation, the store and the resource.
+func (e *Engine) opError(op, resource string, err error) error {
+	x, ok := err.(*leasehold.Error)
+	if !ok {
+		return err
+	}
+	full := *x // all requests of a batch may share it
+	full.Op, full.Store = op, e.kind
+	if full.Resource == "" {
+		full.Resource = resource
+	}
+	return &full
+}
+
+// unavailable is the error for decisions that are certainly void.
+func unavailable(cause error) error {
+	return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Cause: cause}
+}
+
+// unknown is the error for decisions that may or may not be durable.
+func unknown(cause error) error {
+	return &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: cause}
+}
+
+// signal wakes the goroutine that reads a channel of one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -39,9 +39,9 @@ type disk struct {
 type fault int
 
 const (
-	fine      fault = iota
-	unwritten       // nothing reaches the disk
-	unheard         // it is written, but the answer is an error
+	fine       fault = iota
+	unwritten        // nothing reaches the disk
+	unanswered       // it is written, but the answer is an error
 )
 
 func newDisk() *disk {
@@ -78,7 +78,7 @@ func (d *disk) Commit(b *Batch) error {
 		return errDisk
 	}
 	d.write(b)
-	if f == unheard {
+	if f == unanswered {
 		return errDisk
 	}
 	return nil

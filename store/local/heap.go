@@ -1,12 +1,12 @@
 package local
 
-// heap is a binary heap whose items know their place in it, so that any of
-// them can be moved or taken out in O(log n). The standard library's would do,
-// at the price of an interface and two boxed calls a step on the hot path.
+// heap is a binary heap whose items know their index, so that any of them can be
+// moved or removed in O(log n). The standard library's would cost an interface
+// and two boxed calls a step on the hot path.
 type heap[T any] struct {
 	items []T
 	less  func(a, b T) bool
-	place func(item T, at int) // told wherever an item goes; -1 is out
+	moved func(item T, at int) // called with an item's new index; -1: removed
 }
 
 func (h *heap[T]) len() int { return len(h.items) }
@@ -16,7 +16,7 @@ func (h *heap[T]) first() T { return h.items[0] }
 
 func (h *heap[T]) push(item T) {
 	h.items = append(h.items, item)
-	h.place(item, len(h.items)-1)
+	h.moved(item, len(h.items)-1)
 	h.up(len(h.items) - 1)
 }
 
@@ -25,15 +25,15 @@ func (h *heap[T]) remove(at int) {
 	gone := h.items[at]
 	h.swap(at, last)
 	var zero T
-	h.items[last] = zero // let the collector have it
+	h.items[last] = zero // for the garbage collector
 	h.items = h.items[:last]
-	h.place(gone, -1)
+	h.moved(gone, -1)
 	if at < last {
 		h.fix(at)
 	}
 }
 
-// fix restores the order after the item at this place has changed.
+// fix restores the order after the item at this index has changed.
 func (h *heap[T]) fix(at int) {
 	if !h.down(at) {
 		h.up(at)
@@ -51,20 +51,20 @@ func (h *heap[T]) up(at int) {
 	}
 }
 
-func (h *heap[T]) down(at int) (moved bool) {
+func (h *heap[T]) down(at int) (changed bool) {
 	for {
 		child := 2*at + 1
 		if child >= len(h.items) {
-			return moved
+			return changed
 		}
 		if right := child + 1; right < len(h.items) && h.less(h.items[right], h.items[child]) {
 			child = right
 		}
 		if !h.less(h.items[child], h.items[at]) {
-			return moved
+			return changed
 		}
 		h.swap(at, child)
-		at, moved = child, true
+		at, changed = child, true
 	}
 }
 
@@ -73,6 +73,6 @@ func (h *heap[T]) swap(a, b int) {
 		return
 	}
 	h.items[a], h.items[b] = h.items[b], h.items[a]
-	h.place(h.items[a], a)
-	h.place(h.items[b], b)
+	h.moved(h.items[a], a)
+	h.moved(h.items[b], b)
 }

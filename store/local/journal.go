@@ -14,23 +14,22 @@ import (
 // once; the reading methods may be called at any time from any goroutine, also
 // while a Commit runs.
 type Journal interface {
-	// Load opens the journal anew, throwing away every handle that it had, and
-	// calls each for every row, in byte order of the resource. The engine calls
-	// it at the start and after a failed Commit: nothing that is not on disk may
-	// be reported.
+	// Load drops every open handle, opens the journal again, and calls each for
+	// every row, in byte order of the resource. The engine calls it at the start
+	// and after a failed Commit: it must report only what is on disk.
 	Load(ctx context.Context, each func(machine.Row) error) (State, error)
 
 	// Commit writes the batch in one atomic step and returns when it is
 	// durable. After an error the journal is unusable until the next Load,
-	// which tells by State.Commit whether the batch made it after all.
+	// whose State.Commit says whether the batch is on disk after all.
 	Commit(b *Batch) error
 
 	// History returns up to q.Limit committed records, newest first.
 	History(ctx context.Context, q HistoryQuery) ([]leasehold.Record, error)
 
-	// PurgePoint looks for records to drop: those older than before and those
-	// beyond the newest keep. It answers the last one's seq and how many are
-	// not yet purged up to there; zero, zero if there are none.
+	// PurgePoint finds the records to drop: those older than before and those
+	// beyond the newest keep. It returns the last one's seq and how many up to it
+	// are not purged yet; zero, zero if there are none.
 	PurgePoint(ctx context.Context, before time.Time, keep int64) (through uint64, n int, err error)
 
 	Close() error
@@ -38,13 +37,14 @@ type Journal interface {
 
 // Querier is a journal that modules can read their tables from.
 type Querier interface {
+	// Query calls row for each row of the result, until it returns an error.
 	Query(ctx context.Context, sql string, args []any, row func(engine.Columns) error) error
 }
 
 // Spacer is a journal that knows when its disk is full.
 type Spacer interface {
-	// LowOnSpace reports whether the disk is full and what is kept back for that
-	// case is in use: only what leases and deletes need should be written.
+	// LowOnSpace reports whether the disk is full and the reserve for that case
+	// is in use: only what leases and deletes need should be written.
 	LowOnSpace() bool
 }
 
@@ -55,7 +55,7 @@ type Counters struct {
 	Reading Reading      // the machine's, right after; a backup has none
 	Token   uint64       // the last token given out
 	Seq     uint64       // the last history record's number
-	Purged  uint64       // records up to here are purged: hidden at once, deleted by and by
+	Purged  uint64       // records up to here are purged: hidden at once, deleted later
 }
 
 // State is what a journal knows besides the rows.

@@ -1,8 +1,10 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
@@ -10,41 +12,49 @@ import (
 
 // Acquire implements leasehold.Store.
 func (e *Engine) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Grant{}, e.explain("acquire", r.Resource, err)
-	}
-	r = own(r)
+	invalid := r.Validate()
+	r = copyRequest(r)
 	id := freshID(r.ID)
-	out, now, err := e.act(ctx, "acquire", func(now machine.Instant) machine.Outcome {
+	out, now, err := e.execute(ctx, "acquire", r.Resource, invalid, func(now machine.Instant) machine.Outcome {
 		r = e.config.fill(r)
 		if no := e.config.refuseTTL(r.Resource, r.TTL); no.Reason != "" {
 			return no
 		}
 		return e.tryAcquire(now, r, id)
 	})
-	return e.granted(r, out, now, err)
+	return e.grant(r, out, now, err)
 }
 
-// granted turns the outcome of an acquire into its answer.
-func (e *Engine) granted(r leasehold.AcquireRequest, out machine.Outcome, now machine.Instant, err error) (leasehold.Grant, error) {
-	if leasehold.ReasonOf(err) == leasehold.ReasonUnknown && r.ID.IsZero() {
-		e.abandon(out) // nobody will ever know its id
+// grant turns the outcome of an acquire into its answer.
+func (e *Engine) grant(r leasehold.AcquireRequest, out machine.Outcome, now machine.Instant, err error) (leasehold.Grant, error) {
+	if out.Granted && r.ID.IsZero() && leasehold.ReasonOf(err) == leasehold.ReasonUnknown {
+		e.mu.Lock()
+		e.releaseUnclaimed(e.clock.now(), out.Row) // nobody will ever know its id
+		e.mu.Unlock()
 	}
 	if err != nil {
-		return leasehold.Grant{}, e.explain("acquire", r.Resource, err)
+		return leasehold.Grant{}, e.opError("acquire", r.Resource, err)
 	}
 	return leasehold.Grant{Lease: out.Row.Owned(now), Idempotent: out.Idempotent}, nil
 }
 
-// own detaches the request from the caller's map.
-func own(r leasehold.AcquireRequest) leasehold.AcquireRequest {
-	r.TTL = whole(r.TTL)
+// copyRequest detaches the request from the caller's map, and cuts its ttl to
+// whole milliseconds.
+func copyRequest(r leasehold.AcquireRequest) leasehold.AcquireRequest {
+	r.TTL = wholeMillis(r.TTL)
 	r.Metadata = maps.Clone(r.Metadata)
 	return r
 }
 
-// freshID makes an id where none was proposed. It is drawn before the lock is
-// taken: randomness is slow.
+func wholeMillis(ttl time.Duration) time.Duration {
+	if ttl == leasehold.Infinite {
+		return ttl
+	}
+	return ttl.Truncate(time.Millisecond)
+}
+
+// freshID makes an id where none was proposed. Requests call it before they take
+// the lock: randomness is slow.
 func freshID(proposed leasehold.ID) leasehold.ID {
 	if proposed.IsZero() {
 		return leasehold.NewID()
@@ -52,47 +62,12 @@ func freshID(proposed leasehold.ID) leasehold.ID {
 	return leasehold.ID{}
 }
 
-// tryAcquire runs the machine. The lock is held and the request filled in.
-func (e *Engine) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id leasehold.ID) machine.Outcome {
-	fresh := e.fresh(id)
-	e.limit(now, r.Resource, r.Caller, &fresh)
-	conflicts := []machine.Row{e.table.row(r.Resource)}
-	return machine.Acquire(now, r, fresh, conflicts, e.table.known(r.ID), machine.Standard)
-}
-
-func (e *Engine) fresh(id leasehold.ID) machine.Fresh {
-	return machine.Fresh{Token: e.token + 1, ID: id}
-}
-
-// abandon gives back a grant that nobody received.
-func (e *Engine) abandon(out machine.Outcome) {
-	if !out.Granted {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.giveBack(e.now(), out.Row)
-}
-
-// giveBack releases the row's lease, if it still is. While nothing can be
-// decided it is put off: whether there is anything to release is not known.
-func (e *Engine) giveBack(now machine.Instant, row machine.Row) {
-	if e.down != nil {
-		e.orphans = append(e.orphans, row)
-		return
-	}
-	r := leasehold.ReleaseRequest{ID: row.ID, Why: leasehold.WhyAbandoned}
-	e.apply(now, machine.Release(now, r, e.table.row(row.Resource), machine.Standard))
-}
-
 // Renew implements leasehold.Store.
 func (e *Engine) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, e.explain("renew", r.Resource, err)
-	}
-	r.TTL = whole(r.TTL)
-	out, now, err := e.act(ctx, "renew", func(now machine.Instant) machine.Outcome {
-		row := e.find(r.ID, r.Resource)
+	invalid := r.Validate()
+	r.TTL = wholeMillis(r.TTL)
+	out, now, err := e.execute(ctx, "renew", r.Resource, invalid, func(now machine.Instant) machine.Outcome {
+		row := e.byID(r.ID, r.Resource)
 		if no := e.config.refuseTTL(row.Resource, r.TTL); no.Reason != "" {
 			return no
 		}
@@ -106,11 +81,8 @@ func (e *Engine) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold
 
 // Release implements leasehold.Store.
 func (e *Engine) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, e.explain("release", r.Resource, err)
-	}
-	out, now, err := e.act(ctx, "release", func(now machine.Instant) machine.Outcome {
-		return machine.Release(now, r, e.find(r.ID, r.Resource), machine.Standard)
+	out, now, err := e.execute(ctx, "release", r.Resource, r.Validate(), func(now machine.Instant) machine.Outcome {
+		return machine.Release(now, r, e.byID(r.ID, r.Resource), machine.Standard)
 	})
 	if err != nil {
 		return leasehold.Lease{}, err
@@ -120,11 +92,8 @@ func (e *Engine) Release(ctx context.Context, r leasehold.ReleaseRequest) (lease
 
 // Change implements leasehold.Changer.
 func (e *Engine) Change(ctx context.Context, r leasehold.ChangeRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, e.explain("change", r.Resource, err)
-	}
-	out, now, err := e.act(ctx, "change", func(now machine.Instant) machine.Outcome {
-		return machine.Change(now, r, e.find(r.ID, r.Resource), e.table.known(r.Proposed), machine.Standard)
+	out, now, err := e.execute(ctx, "change", r.Resource, r.Validate(), func(now machine.Instant) machine.Outcome {
+		return machine.Change(now, r, e.byID(r.ID, r.Resource), e.table.known(r.Proposed), machine.Standard)
 	})
 	if err != nil {
 		return leasehold.Lease{}, err
@@ -134,13 +103,11 @@ func (e *Engine) Change(ctx context.Context, r leasehold.ChangeRequest) (leaseho
 
 // Transfer implements leasehold.Transferer.
 func (e *Engine) Transfer(ctx context.Context, r leasehold.TransferRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, e.explain("transfer", r.Resource, err)
-	}
+	invalid := r.Validate()
 	r.Metadata = maps.Clone(r.Metadata)
 	id := freshID(r.Proposed)
-	out, now, err := e.act(ctx, "transfer", func(now machine.Instant) machine.Outcome {
-		return machine.Transfer(now, r, e.fresh(id), e.find(r.ID, r.Resource), e.table.known(r.Proposed), machine.Standard)
+	out, now, err := e.execute(ctx, "transfer", r.Resource, invalid, func(now machine.Instant) machine.Outcome {
+		return machine.Transfer(now, r, e.fresh(id), e.byID(r.ID, r.Resource), e.table.known(r.Proposed), machine.Standard)
 	})
 	switch {
 	case err != nil:
@@ -153,10 +120,7 @@ func (e *Engine) Transfer(ctx context.Context, r leasehold.TransferRequest) (lea
 
 // Break implements leasehold.Breaker.
 func (e *Engine) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, e.explain("break", r.Resource, err)
-	}
-	out, now, err := e.act(ctx, "break", func(now machine.Instant) machine.Outcome {
+	out, now, err := e.execute(ctx, "break", r.Resource, r.Validate(), func(now machine.Instant) machine.Outcome {
 		return machine.Break(now, r, e.table.row(r.Resource), machine.Standard)
 	})
 	if err != nil {
@@ -167,12 +131,9 @@ func (e *Engine) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold
 
 // Find implements leasehold.Finder.
 func (e *Engine) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, error) {
-	if id.IsZero() {
-		err := leasehold.RenewRequest{}.Validate() // the words for a missing id
-		return leasehold.Lease{}, e.explain("find", "", err)
-	}
-	out, now, err := e.act(ctx, "find", func(now machine.Instant) machine.Outcome {
-		row := e.find(id, "")
+	invalid := leasehold.RenewRequest{ID: id}.Validate()
+	out, now, err := e.execute(ctx, "find", "", invalid, func(now machine.Instant) machine.Outcome {
+		row := e.byID(id, "")
 		if row.ID != id {
 			return machine.Outcome{Reason: leasehold.ReasonNotFound}
 		}
@@ -184,29 +145,41 @@ func (e *Engine) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, er
 	return out.Row.Owned(now), nil
 }
 
-// find returns the row known by the id, or one that no id matches. A resource
-// that was sent must be the row's.
-func (e *Engine) find(id leasehold.ID, resource string) machine.Row {
-	row := e.table.known(id)
-	if row == nil || resource != "" && row.Resource != resource {
-		return machine.Row{Resource: resource}
+// Status implements leasehold.Store. A long queue is copied in steps.
+func (e *Engine) Status(ctx context.Context, resource string) (leasehold.Status, error) {
+	status := leasehold.Status{Resource: resource}
+	var last *position
+	var more bool
+	_, _, err := e.execute(ctx, "status", "", leasehold.CheckResource(resource), func(now machine.Instant) machine.Outcome {
+		row := e.table.row(resource)
+		if row.State != leasehold.StateAvailable {
+			lease := row.Lease(now)
+			status.Lease = &lease
+		}
+		more = e.appendWaiters(resource, &status.Waiters, &last)
+		return machine.Outcome{Row: row}
+	})
+	if err != nil {
+		return leasehold.Status{Resource: resource}, err
 	}
-	return *row
+	for more {
+		e.mu.Lock()
+		more = e.appendWaiters(resource, &status.Waiters, &last)
+		e.mu.Unlock()
+	}
+	return status, nil
 }
 
 // ReleaseHolder implements leasehold.HolderReleaser.
 func (e *Engine) ReleaseHolder(ctx context.Context, holder, why string) (int, error) {
-	if err := (leasehold.ReleaseRequest{ID: leasehold.NewID(), Holder: holder, Why: why}).Validate(); err != nil {
-		return 0, e.explain("force-release", "", err)
-	}
-	if err := leasehold.CheckHolder(holder); err != nil {
-		return 0, e.explain("force-release", "", err)
-	}
+	invalid := cmp.Or(
+		leasehold.ReleaseRequest{ID: leasehold.NewID(), Holder: holder, Why: why}.Validate(),
+		leasehold.CheckHolder(holder))
 	released := 0
-	_, _, err := e.act(ctx, "force-release", func(now machine.Instant) machine.Outcome {
+	_, _, err := e.execute(ctx, "force-release", "", invalid, func(now machine.Instant) machine.Outcome {
 		// Collect first: serving a queue changes the index under the loop.
 		var rows []machine.Row
-		e.table.held(holder, "", func(ent *entry) bool {
+		e.table.ofHolder(holder, "", func(ent *entry) bool {
 			if ent.row.State.Locked() {
 				rows = append(rows, ent.row)
 			}

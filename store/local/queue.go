@@ -9,64 +9,71 @@ import (
 
 // waiter is one request that waits.
 type waiter struct {
-	req     leasehold.AcquireRequest
-	arrived machine.Instant
-	answer  chan answer // of one: the engine never blocks on it
-	place   *place
-	id      leasehold.ID // of the grant that is on its way
+	req      leasehold.AcquireRequest
+	arrived  machine.Instant
+	answer   chan answer // of one: the engine never blocks on it
+	position *position
+	id       leasehold.ID // of the grant that is being committed
 
-	// granted: a lease is decided for it and on its way to disk.
-	granted bool
-	// gone: its caller has left.
-	gone bool
-	// overdue: its time was up while the grant was on its way.
-	overdue bool
+	granted bool // a lease is decided for it and being committed
+	left    bool // its caller has left
+	overdue bool // its timeout passed while the grant was being committed
 }
 
+// answer is the result of a wait.
 type answer struct {
 	grant leasehold.Grant
 	err   error
 }
 
-// place is a rank in a queue. It has no waiter while its client is away.
-type place struct {
+// position is a rank in a queue. It has no waiter while it is reserved for a
+// client that may come back.
+type position struct {
 	resource string
-	id       leasehold.ID // zero: the place cannot be kept
+	id       leasehold.ID // zero: it cannot be reserved
 	holder   string
 	priority int
 	order    uint64
 	waiter   *waiter
-	began    machine.Time // of the wait, which may take several requests
-	until    machine.Time // when it is given up, while absent
+	since    machine.Time // start of the wait, which may take several requests
+	until    machine.Time // end of the reservation
 }
 
-// absence is one time that a place is kept, until then.
-type absence struct {
-	*place
+// reservation keeps a position for one absence of its client.
+type reservation struct {
+	*position
 	end machine.Time
 }
 
-// queue is everybody who wants one resource. Absent places stand aside, so a
-// dead client costs the living nothing. It is kept in order, so that it can be
-// listed a bite at a time.
-type queue struct {
-	present *btree.BTreeG[*place]
-	byID    map[leasehold.ID]*place // present and absent, those with an id
+// interruptedWait is a wait whose request ended while its position is reserved.
+type interruptedWait struct {
+	reservation
+	waiter *waiter
+	why    string
+	left   machine.Instant
 }
 
-// freePlaces is what the trees of all queues are made of: most queues are short
-// and soon empty.
-var freePlaces = btree.NewFreeListG[*place](btree.DefaultFreeListSize)
+// queue is everybody who waits for one resource. Reserved positions are not
+// among the present ones, so a dead client costs the others nothing. It is kept
+// in order, so that it can be listed in steps.
+type queue struct {
+	present *btree.BTreeG[*position]
+	byID    map[leasehold.ID]*position // present and reserved, those with an id
+}
+
+// freeNodes is shared by the trees of all queues: most queues are short and soon
+// empty.
+var freeNodes = btree.NewFreeListG[*position](btree.DefaultFreeListSize)
 
 func newQueue() *queue {
 	return &queue{
-		present: btree.NewWithFreeListG(btreeDegree, ahead, freePlaces),
-		byID:    map[leasehold.ID]*place{},
+		present: btree.NewWithFreeListG(btreeDegree, ahead, freeNodes),
+		byID:    map[leasehold.ID]*position{},
 	}
 }
 
 // ahead says who is served first: the higher priority, then the earlier.
-func ahead(a, b *place) bool {
+func ahead(a, b *position) bool {
 	if a.priority != b.priority {
 		return a.priority > b.priority
 	}
@@ -83,36 +90,36 @@ func (q *queue) first() *waiter {
 	return nil
 }
 
-// join gives w the place, which is new, was kept, or is being returned to.
-func (q *queue) join(p *place, w *waiter) {
-	p.waiter, w.place = w, p
+// add puts w at the position, which is new, was reserved, or is returned to.
+func (q *queue) add(p *position, w *waiter) {
+	p.waiter, w.position = w, p
 	if !p.id.IsZero() {
 		q.byID[p.id] = p
 	}
 	q.present.ReplaceOrInsert(p)
 }
 
-// leave takes the place out of the line. If kept it can be taken up again.
-func (q *queue) leave(p *place, kept bool) {
+// remove takes the position out of the queue. A reserved one can be added again.
+func (q *queue) remove(p *position, reserved bool) {
 	q.present.Delete(p)
 	p.waiter = nil
-	if !kept {
+	if !reserved {
 		delete(q.byID, p.id)
 	}
 }
 
-// after lists up to a bite of the present places behind p, in the order in which
-// they would be served; nil is before the first.
-func (q *queue) after(p *place) []*place {
-	var places []*place
-	each := func(next *place) bool {
-		places = append(places, next)
-		return len(places) < bite
+// after lists the present positions behind p, one step of them, in the order in
+// which they are served; nil is before the first.
+func (q *queue) after(p *position) []*position {
+	var positions []*position
+	each := func(next *position) bool {
+		positions = append(positions, next)
+		return len(positions) < stepSize
 	}
 	if p == nil {
 		q.present.Ascend(each)
 	} else {
-		q.present.AscendGreaterOrEqual(&place{priority: p.priority, order: p.order + 1}, each)
+		q.present.AscendGreaterOrEqual(&position{priority: p.priority, order: p.order + 1}, each)
 	}
-	return places
+	return positions
 }

@@ -16,10 +16,10 @@ type loaded struct {
 }
 
 // load reads the journal from scratch.
-func (e *Engine) load(ctx context.Context) (loaded, error) {
+func load(ctx context.Context, journal Journal) (loaded, error) {
 	l := loaded{table: newTable()}
 	var err error
-	l.State, err = e.journal.Load(ctx, func(row machine.Row) error {
+	l.State, err = journal.Load(ctx, func(row machine.Row) error {
 		if !row.State.Locked() {
 			row.Metadata = nil // an older program kept it
 		}
@@ -34,68 +34,47 @@ func (e *Engine) load(ctx context.Context) (loaded, error) {
 	return l, err
 }
 
-// adopt makes what was loaded the engine's memory. The token counter is not
-// part of it: it never goes back.
-func (e *Engine) adopt(l loaded) {
-	e.table = l.table
-	e.config = l.config
-	e.seq = l.Seq
-	e.purged = l.Purged
-	e.saved = l.Clock
-	e.wake = 0
-}
-
 const (
 	firstRetry = 10 * time.Millisecond
 	lastRetry  = time.Second
 )
 
-// recover brings the engine back after the commit of b failed. Decisions made
-// on top of b are void; b itself may have reached the disk all the same, which
-// the reloaded commit counter tells. Until then nothing is decided.
+// recover brings the engine back after the commit of b failed. Decisions made on
+// top of b are void. Whether b itself is on disk all the same, the reloaded
+// commit counter shows. Until then nothing is decided.
 func (e *Engine) recover(b *batch, cause error) {
 	e.mu.Lock()
 	e.down = cause
-	void := e.pending
-	e.pending = newBatch(void.number + 1)
-	e.flight = nil
+	void := e.batches.void()
 	e.mu.Unlock()
 	void.finish(unavailable(cause))
 
 	l, ok := e.reload(b, cause)
 	if !ok { // closed before anybody could know
-		tell(void.answers, unavailable(cause))
-		tell(b.answers, unknown(cause))
+		void.fail(unavailable(cause))
+		b.fail(unknown(cause))
 		return
 	}
-	made := l.Commit >= b.number
-	voids := []*batch{void}
-	if !made {
-		voids = []*batch{b, void}
-	}
-	if made {
-		e.hub.add(b.told)
-	}
-	e.resume(l, voids)
-	if made {
+	var result error
+	if l.Commit >= b.number {
+		e.publisher.add(b.events)
+		e.resume(l, void)
 		b.deliver()
-	}
-	if b.finished() {
-		return
-	}
-	if made {
-		b.finish(nil)
 	} else {
-		b.finish(unavailable(cause))
+		e.resume(l, b, void)
+		result = unavailable(cause)
+	}
+	if !b.finished() {
+		b.finish(result)
 	}
 }
 
 // reload loads the journal, as often as it takes. Callers that wait for b are
-// not kept through a long outage: after the first failure they hear that
-// nobody knows.
+// not kept through a long outage: after the first failure they are answered
+// that the result is unknown.
 func (e *Engine) reload(b *batch, cause error) (loaded, bool) {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		l, err := e.load(e.life)
+		l, err := load(e.lifetime, e.journal)
 		if err == nil {
 			return l, true
 		}
@@ -104,36 +83,29 @@ func (e *Engine) reload(b *batch, cause error) (loaded, bool) {
 		}
 		select {
 		case <-time.After(pause):
-		case <-e.life.Done():
+		case <-e.lifetime.Done():
 			return loaded{}, false
 		}
 	}
 }
 
-// tell answers waiters whose grants will never be known to stand.
-func tell(deliveries []delivery, err error) {
-	for _, d := range deliveries {
-		d.to.answer <- answer{err: err}
-	}
-}
-
-// resume starts to decide again: waiters whose grants are void get their
-// places back before anybody is served, and waits that failed are recorded
+// resume starts to decide again. Waiters whose grants are void get their
+// positions back before anybody is served, and waits that failed are recorded
 // again, because they did fail.
-func (e *Engine) resume(l loaded, voids []*batch) {
+func (e *Engine) resume(l loaded, voids ...*batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.adopt(l)
 	e.down = nil
 	if e.closed {
 		for _, b := range voids {
-			tell(b.answers, unavailable(errClosed))
+			b.fail(unavailable(errClosed))
 		}
 		return
 	}
-	now := e.now()
+	now := e.clock.now()
 	for _, b := range voids {
-		for _, r := range b.told {
+		for _, r := range b.events {
 			if r.Kind == leasehold.KindFailed {
 				e.record(r)
 			}
@@ -144,15 +116,15 @@ func (e *Engine) resume(l loaded, voids []*batch) {
 			e.requeue(now, d)
 		}
 	}
-	for _, row := range e.orphans {
-		e.giveBack(now, row)
+	for _, row := range e.unclaimed {
+		e.releaseUnclaimed(now, row)
 	}
-	for _, r := range e.owed {
+	for _, r := range e.unrecorded {
 		e.record(r)
 	}
-	e.orphans, e.owed = nil, nil
+	e.unclaimed, e.unrecorded = nil, nil
 	for resource := range e.queues {
 		e.serve(now, resource)
 	}
-	signal(e.nudge)
+	signal(e.rearm)
 }

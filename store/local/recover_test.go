@@ -53,7 +53,7 @@ func TestUnwrittenCommitIsVoid(t *testing.T) {
 
 func TestUnheardCommitStands(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
-		d.failNext(unheard)
+		d.failNext(unanswered)
 		g := acquire(t, e, "r", "a", time.Minute) // the reload finds it on disk
 		if _, err := e.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID}); err != nil {
 			t.Errorf("Renew = %v", err)
@@ -90,7 +90,7 @@ func TestOutageAnswersUnknownAndRecovers(t *testing.T) {
 }
 
 func TestVoidGrantGoesBackToTheQueueInOrder(t *testing.T) {
-	for _, f := range []fault{unwritten, unheard} {
+	for _, f := range []fault{unwritten, unanswered} {
 		bubble(t, func(t *testing.T, e *Engine, d *disk) {
 			g := acquire(t, e, "r", "a", time.Hour)
 			first := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "first", TTL: time.Hour})
@@ -162,9 +162,9 @@ func TestFailureDuringAnOutageIsRecordedLater(t *testing.T) {
 	})
 }
 
-// A grant may reach the disk though its commit failed, after its caller has
-// left without a way to ask for it. It must not stay until its ttl.
-func TestOrphanOfAnOutageIsGivenBack(t *testing.T) {
+// A grant may reach the disk though its commit failed, after its caller has left
+// without knowing the id. It must not stay until its ttl.
+func TestUnclaimedGrantOfAnOutageIsReleased(t *testing.T) {
 	for _, waiting := range []bool{false, true} {
 		bubble(t, func(t *testing.T, e *Engine, d *disk) {
 			var g leasehold.Grant
@@ -173,7 +173,7 @@ func TestOrphanOfAnOutageIsGivenBack(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			d.set(func(d *disk) { d.slowness = 100 * time.Millisecond; d.failLoads = 6 })
-			d.failNext(unheard)
+			d.failNext(unanswered)
 			request := leasehold.AcquireRequest{Resource: "r", Holder: "a", TTL: time.Hour}
 			got := make(chan error, 1)
 			go func() {
@@ -196,7 +196,7 @@ func TestOrphanOfAnOutageIsGivenBack(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second)
 			if s, err := e.Status(t.Context(), "r"); err != nil || s.Locked() {
-				t.Errorf("waiting=%v: Status = %+v, %v, want the orphan given back", waiting, s.Lease, err)
+				t.Errorf("waiting=%v: Status = %+v, %v, want the unclaimed grant released", waiting, s.Lease, err)
 			}
 			d.checkSeqs(t)
 		})
@@ -220,7 +220,7 @@ func TestCloseDuringAnOutage(t *testing.T) {
 	})
 }
 
-// The last commit, of the closing engine, fails: its callers still hear.
+// The last commit, of the closing engine, fails: its callers are still answered.
 func TestCloseWithAFailingLastCommit(t *testing.T) {
 	for _, loads := range []int{0, 1 << 30} {
 		synctest.Test(t, func(t *testing.T) {
@@ -261,8 +261,8 @@ func TestTimeoutDuringAVoidGrant(t *testing.T) {
 	})
 }
 
-// The commit that carries the word to a superseded waiter fails: it hears all
-// the same, the newer request keeps the place, and the record is made good.
+// The commit with the answer for a superseded waiter fails: it is answered all the
+// same, the newer request keeps the position, and the failure is recorded.
 func TestSupersededDuringAFailedCommit(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		g := acquire(t, e, "r", "a", time.Hour)

@@ -11,23 +11,23 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// table is every row in memory, with an index for each question the engine
-// must answer without a scan.
+// table is every row in memory, with an index for each lookup that must not
+// scan.
 type table struct {
 	rows    map[string]*entry
 	ids     map[leasehold.ID]*entry // current and former ids, save the scoped
 	names   *btree.BTreeG[*entry]   // by resource
 	holders *btree.BTreeG[*entry]   // by holder, then resource
 	due     heap[*entry]            // live and finite, by end
-	lapsed  list                    // past their end, not yet written down
-	ended   list                    // neither active nor breaking, by end
-	scoped  list                    // those of them whose ids are scoped: blob leases
+	lapsed  list                    // past their end, which is not written yet
+	ended   list                    // neither active nor breaking, by end; not the scoped
+	scoped  list                    // the same for rows with scoped ids: blob leases
 	live    int                     // how many are active or breaking, the lapsed not counted
 	callers map[string]int          // how many of the live are a caller's
 }
 
-// entry is one row and its places in the indexes. There may be millions: every
-// field costs.
+// entry is one row and its links into the indexes. There may be millions:
+// every field costs.
 type entry struct {
 	row        machine.Row
 	batch      uint64 // the batch that last wrote the row
@@ -48,7 +48,7 @@ func newTable() *table {
 		callers: map[string]int{},
 		due: heap[*entry]{
 			less:  func(a, b *entry) bool { return a.row.Ends < b.row.Ends },
-			place: func(e *entry, at int) { e.due = int32(at) },
+			moved: func(e *entry, at int) { e.due = int32(at) },
 		},
 	}
 }
@@ -70,7 +70,7 @@ func (t *table) row(resource string) machine.Row {
 	return machine.Row{Resource: resource}
 }
 
-// known returns the row by which an id is known, or nil.
+// known returns the row with this id, current or former, or nil.
 func (t *table) known(id leasehold.ID) *machine.Row {
 	if e := t.ids[id]; e != nil && !id.IsZero() {
 		return &e.row
@@ -88,7 +88,7 @@ func (t *table) put(row machine.Row) *entry {
 		t.holders.ReplaceOrInsert(e)
 	} else {
 		t.count(e, -1)
-		t.unname(e)
+		t.removeIDs(e)
 		if e.row.Holder != row.Holder {
 			t.holders.Delete(e)
 			e.row = row
@@ -96,8 +96,8 @@ func (t *table) put(row machine.Row) *entry {
 		}
 		e.row = row
 	}
-	t.name(e)
-	t.file(e)
+	t.addIDs(e)
+	t.schedule(e)
 	t.count(e, +1)
 	return e
 }
@@ -105,14 +105,14 @@ func (t *table) put(row machine.Row) *entry {
 // drop forgets the resource.
 func (t *table) drop(e *entry) {
 	t.count(e, -1)
-	t.unname(e)
-	t.unfile(e)
+	t.removeIDs(e)
+	t.unschedule(e)
 	t.holders.Delete(e)
 	t.names.Delete(e)
 	delete(t.rows, e.row.Resource)
 }
 
-// count adds the entry to the live ones, or takes it out, if it is one.
+// count adds n to the counts of live leases if the entry is one.
 func (t *table) count(e *entry, n int) {
 	if !e.row.State.Locked() || e.list == &t.lapsed {
 		return
@@ -127,7 +127,7 @@ func (t *table) count(e *entry, n int) {
 	}
 }
 
-func (t *table) name(e *entry) {
+func (t *table) addIDs(e *entry) {
 	if e.row.Scoped {
 		return
 	}
@@ -137,7 +137,7 @@ func (t *table) name(e *entry) {
 	t.ids[e.row.ID] = e
 }
 
-func (t *table) unname(e *entry) {
+func (t *table) removeIDs(e *entry) {
 	for _, id := range [...]leasehold.ID{e.row.ID, e.row.Former} {
 		if t.ids[id] == e {
 			delete(t.ids, id)
@@ -145,14 +145,14 @@ func (t *table) unname(e *entry) {
 	}
 }
 
-// file puts the entry where its state belongs: the heap or a list.
-func (t *table) file(e *entry) {
+// schedule puts the entry into the heap or the list of its state.
+func (t *table) schedule(e *entry) {
 	finite := e.row.State.Locked() && e.row.Ends != machine.Never
 	if finite && e.due >= 0 {
 		t.due.fix(int(e.due))
 		return
 	}
-	t.unfile(e)
+	t.unschedule(e)
 	switch {
 	case finite:
 		t.due.push(e)
@@ -163,7 +163,7 @@ func (t *table) file(e *entry) {
 	}
 }
 
-func (t *table) unfile(e *entry) {
+func (t *table) unschedule(e *entry) {
 	if e.due >= 0 {
 		t.due.remove(int(e.due))
 	}
@@ -172,36 +172,36 @@ func (t *table) unfile(e *entry) {
 	}
 }
 
-// lapse moves a lease past its end out of the heap without writing it down.
+// lapse moves a lease past its end out of the heap; its expiry is written later.
 func (t *table) lapse(e *entry) {
 	t.count(e, -1)
-	t.unfile(e)
+	t.unschedule(e)
 	t.lapsed.push(e)
 }
 
-// sortEnded orders the lists of ended rows by their end, after they came in the
-// journal's order.
+// sortEnded orders the lists of ended rows by their end, after a load in order of
+// resource.
 func (t *table) sortEnded() {
 	t.ended.sort()
 	t.scoped.sort()
 }
 
-// held calls each for the holder's entries, ordered by resource, from the
+// ofHolder calls each for the holder's entries, ordered by resource, from the
 // resource on, until it returns false.
-func (t *table) held(holder, from string, each func(*entry) bool) {
+func (t *table) ofHolder(holder, from string, each func(*entry) bool) {
 	pivot := &entry{row: machine.Row{Holder: holder, Resource: from}}
 	t.holders.AscendGreaterOrEqual(pivot, func(e *entry) bool {
 		return e.row.Holder == holder && each(e)
 	})
 }
 
-// named calls each for all entries, ordered by resource, from the resource on,
+// from calls each for all entries, ordered by resource, from the resource on,
 // until it returns false.
-func (t *table) named(from string, each func(*entry) bool) {
-	t.names.AscendGreaterOrEqual(&entry{row: machine.Row{Resource: from}}, each)
+func (t *table) from(resource string, each func(*entry) bool) {
+	t.names.AscendGreaterOrEqual(&entry{row: machine.Row{Resource: resource}}, each)
 }
 
-// list is an intrusive doubly linked list: no allocation for an entry.
+// list is an intrusive doubly linked list: adding an entry allocates nothing.
 type list struct {
 	head, tail *entry
 	len        int

@@ -54,7 +54,7 @@ func TestTableIndexesAgree(t *testing.T) {
 		var order []machine.Time
 		for tb.due.len() > 0 {
 			order = append(order, tb.due.first().row.Ends)
-			tb.unfile(tb.due.first())
+			tb.unschedule(tb.due.first())
 		}
 		if !slices.IsSorted(order) {
 			t.Fatalf("the heap gives ends in the order %v", order)

@@ -11,7 +11,7 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// watch collects what a watcher is told until its context ends.
+// watch collects a watcher's notices until its context ends.
 func watch(ctx context.Context, e *Engine, r leasehold.WatchRequest) (told func() []leasehold.Notice, ended <-chan error) {
 	var notices []leasehold.Notice
 	c := make(chan error, 1)
@@ -36,7 +36,7 @@ func names(notices []leasehold.Notice) (s string) {
 	return s
 }
 
-func TestWatchTellsWhatMatches(t *testing.T) {
+func TestWatchFilters(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		ctx, cancel := context.WithCancel(t.Context())
 		all, ended := watch(ctx, e, leasehold.WatchRequest{})
@@ -97,22 +97,20 @@ func TestWatchResumes(t *testing.T) {
 	})
 }
 
-func TestWatchForgetsTheOldest(t *testing.T) {
-	var h hub
-	h.start(0)
-	for seq := uint64(1); seq <= 3*replayed; seq++ {
-		h.add([]leasehold.Record{{Seq: seq}})
+func TestReplayIsBounded(t *testing.T) {
+	p := newPublisher(0)
+	for seq := uint64(1); seq <= 3*replaySize; seq++ {
+		p.add([]leasehold.Record{{Seq: seq}})
 	}
-	if _, missed := h.join(leasehold.WatchRequest{After: 1}); len(missed) != 1 || !missed[0].Reset {
+	if _, missed := p.subscribe(leasehold.WatchRequest{After: 1}); len(missed) != 1 || !missed[0].Reset {
 		t.Errorf("a watcher from long ago missed %d, want a reset", len(missed))
 	}
-	if _, missed := h.join(leasehold.WatchRequest{After: 3*replayed - 100}); len(missed) != 100 {
+	if _, missed := p.subscribe(leasehold.WatchRequest{After: 3*replaySize - 100}); len(missed) != 100 {
 		t.Errorf("a watcher from just now missed %d, want 100", len(missed))
 	}
 }
 
-// A watcher that falls behind is told where to go on from, and hears what comes
-// after that.
+// A watcher that falls behind gets a reset, and what comes after it.
 func TestSlowWatcherIsReset(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		stuck := make(chan struct{})
@@ -132,116 +130,113 @@ func TestSlowWatcherIsReset(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		for range behind + 2 {
+		for range maxUnread + 2 {
 			renew()
 		}
 		close(stuck)
 		synctest.Wait()
 		release(t, e, g)
 		synctest.Wait()
-		want := fmt.Sprintf("1:acquired:r reset@%d %d:released:r ", behind+3, behind+4)
+		want := fmt.Sprintf("1:acquired:r reset@%d %d:released:r ", maxUnread+3, maxUnread+4)
 		if got := names(notices); got != want {
 			t.Errorf("the stuck watcher was told %q, want %q", got, want)
 		}
 	})
 }
 
-func taken(w *watcher) []*leasehold.SharedNotice {
-	notices, _ := w.take()
+func unread(w *watcher) []*leasehold.SharedNotice {
+	notices, _ := w.read()
 	return notices
 }
 
 // A publisher that falls behind resets its watchers, and the inbox stays small.
 func TestSlowPublisherResets(t *testing.T) {
-	var h hub
-	h.start(0)
-	w, _ := h.join(leasehold.WatchRequest{Prefix: "r"})
-	for seq := range uint64(replayed + 2) {
-		h.add([]leasehold.Record{{Seq: seq + 1, Resource: "r"}})
+	p := newPublisher(0)
+	w, _ := p.subscribe(leasehold.WatchRequest{Prefix: "r"})
+	for seq := range uint64(replaySize + 2) {
+		p.add([]leasehold.Record{{Seq: seq + 1, Resource: "r"}})
 	}
-	if n := len(h.inbox); n > replayed {
-		t.Errorf("the inbox has %d notices, want at most %d", n, replayed)
+	if n := len(p.inbox); n > replaySize {
+		t.Errorf("the inbox has %d notices, want at most %d", n, replaySize)
 	}
-	h.fanOut()
-	got := taken(w)
-	h.add([]leasehold.Record{{Seq: replayed + 3, Resource: "r"}})
-	h.fanOut()
-	got = append(got, taken(w)...)
-	if len(got) != 2 || !got[0].Reset || got[0].Seq != replayed+2 || got[1].Seq != replayed+3 {
-		t.Errorf("the watcher takes %d notices, want a reset to %d and record %d", len(got), replayed+2, replayed+3)
+	p.publish()
+	got := unread(w)
+	p.add([]leasehold.Record{{Seq: replaySize + 3, Resource: "r"}})
+	p.publish()
+	got = append(got, unread(w)...)
+	if len(got) != 2 || !got[0].Reset || got[0].Seq != replaySize+2 || got[1].Seq != replaySize+3 {
+		t.Errorf("the watcher reads %d notices, want a reset to %d and record %d", len(got), replaySize+2, replaySize+3)
 	}
 }
 
 // A log is as long as a watcher may be behind, give or take as much again.
 func TestLogStaysShort(t *testing.T) {
-	var h hub
-	h.start(0)
-	w, _ := h.join(leasehold.WatchRequest{})
-	for seq := range uint64(10 * behind) {
-		h.add([]leasehold.Record{{Seq: seq + 1}})
-		h.fanOut()
-		if n := len(w.group.log); n > 2*behind {
-			t.Fatalf("the log has %d notices, want at most %d", n, 2*behind)
+	p := newPublisher(0)
+	w, _ := p.subscribe(leasehold.WatchRequest{})
+	for seq := range uint64(10 * maxUnread) {
+		p.add([]leasehold.Record{{Seq: seq + 1}})
+		p.publish()
+		if n := len(w.feed.log); n > 2*maxUnread {
+			t.Fatalf("the log has %d notices, want at most %d", n, 2*maxUnread)
 		}
-		if seq%behind == behind-1 {
-			if got := taken(w); len(got) != behind || got[0].Seq != seq+2-behind || got[behind-1].Seq != seq+1 {
-				t.Fatalf("a watcher takes %d notices up to record %d, want all %d", len(got), seq+1, behind)
+		if seq%maxUnread == maxUnread-1 {
+			if got := unread(w); len(got) != maxUnread || got[0].Seq != seq+2-maxUnread || got[maxUnread-1].Seq != seq+1 {
+				t.Fatalf("a watcher reads %d notices up to record %d, want all %d", len(got), seq+1, maxUnread)
 			}
 		}
 	}
-	h.leave(w)
-	if len(h.groups) > 0 || h.watching.Load() != 0 {
-		t.Errorf("%d groups are left, want none", len(h.groups))
+	p.unsubscribe(w)
+	if len(p.feeds) > 0 || p.watching.Load() != 0 {
+		t.Errorf("%d feeds are left, want none", len(p.feeds))
 	}
 }
 
-// No answer waits for the watchers: it is let go while the publisher is stuck.
+// No answer waits for the watchers: it comes while the publisher is stuck.
 func TestAnswersDoNotWaitForThePublisher(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		told, _ := watch(t.Context(), e, leasehold.WatchRequest{})
-		e.hub.fan.Lock()
+		e.publisher.feedsMu.Lock()
 		release(t, e, acquire(t, e, "r", "a", time.Hour))
-		e.hub.fan.Unlock()
+		e.publisher.feedsMu.Unlock()
 		if got := names(told()); got != "1:acquired:r 2:released:r " {
 			t.Errorf("told %q", got)
 		}
 	})
 }
 
-// What was durable when a watcher joined is not told to it, published or not.
-func TestJoiningHearsOnlyWhatComes(t *testing.T) {
-	var h hub
-	h.start(0)
-	before, _ := h.join(leasehold.WatchRequest{})
-	h.add([]leasehold.Record{{Seq: 1}, {Seq: 2}}) // and the publisher has not come round to it
-	after, missed := h.join(leasehold.WatchRequest{})
+// A new watcher does not get what was durable before it, published or not.
+func TestNewWatcherGetsOnlyNewRecords(t *testing.T) {
+	p := newPublisher(0)
+	before, _ := p.subscribe(leasehold.WatchRequest{})
+	p.add([]leasehold.Record{{Seq: 1}, {Seq: 2}}) // and the publisher has not come round to it
+	after, missed := p.subscribe(leasehold.WatchRequest{})
 	if len(missed) > 0 {
 		t.Errorf("a new watcher missed %d records, want none", len(missed))
 	}
-	resumed, missed := h.join(leasehold.WatchRequest{After: 1})
+	resumed, missed := p.subscribe(leasehold.WatchRequest{After: 1})
 	if len(missed) != 1 || missed[0].Seq != 2 {
 		t.Errorf("a watcher that resumes missed %d records, want the second", len(missed))
 	}
-	h.add([]leasehold.Record{{Seq: 3}})
-	h.fanOut()
+	p.add([]leasehold.Record{{Seq: 3}})
+	p.publish()
 	for _, w := range []struct {
 		who  string
 		have []*leasehold.SharedNotice
 		want int
-	}{{"earlier", taken(before), 3}, {"new", taken(after), 1}, {"resumed", taken(resumed), 1}} {
+	}{{"earlier", unread(before), 3}, {"new", unread(after), 1}, {"resumed", unread(resumed), 1}} {
 		if n := len(w.have); n != w.want || w.have[n-1].Seq != 3 {
 			t.Errorf("the %s watcher was told %d notices, want %d up to the third", w.who, n, w.want)
 		}
 	}
 }
 
-// Close tells watchers what its last commit made durable, then ends them.
+// Close publishes what its last commit made durable, then ends the watches.
 func TestClosePublishes(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		told, ended := watch(t.Context(), e, leasehold.WatchRequest{})
 		d.set(func(d *disk) { d.slowness = time.Second })
 		go e.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "a", TTL: time.Hour})
-		synctest.Wait() // it is on its way to the disk
+		synctest.Wait() // it is being committed
 		go e.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "s", Holder: "a", TTL: time.Hour})
 		synctest.Wait() // it waits for the next commit
 		e.Close()
@@ -275,8 +270,8 @@ func TestWatchEnds(t *testing.T) {
 	})
 }
 
-// What the history does not keep, watchers hear all the same.
-func TestWatchersHearWhatIsNotKept(t *testing.T) {
+// Watchers also get what the history does not keep.
+func TestWatchersGetRecordsThatAreNotKept(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		if _, err := e.SetSetting(t.Context(), leasehold.SettingKeepHistory, false); err != nil {
 			t.Fatal(err)
@@ -289,24 +284,23 @@ func TestWatchersHearWhatIsNotKept(t *testing.T) {
 	})
 }
 
-// Whoever has an answer finds its record with a watch: it is published before
-// the answer is let go, by a commit that went well and by one that only seemed
-// to fail.
+// A caller with an answer finds its record with a watch: it is published before
+// the answer, by a commit that went well and by one that only seemed to fail.
 func TestNoticesComeBeforeTheirAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		d.set(func(d *disk) {
 			d.failCommit = func(n int) fault {
 				if n%7 == 0 {
-					return unheard
+					return unanswered
 				}
 				return fine
 			}
 		})
 		for i := range uint64(300) {
 			acquire(t, e, fmt.Sprint("r", i), "a", time.Hour)
-			e.hub.mu.Lock()
-			last := e.hub.last
-			e.hub.mu.Unlock()
+			e.publisher.mu.Lock()
+			last := e.publisher.last
+			e.publisher.mu.Unlock()
 			if last < i+1 {
 				t.Fatalf("record %d is answered, but only %d are published", i+1, last)
 			}

@@ -1,9 +1,10 @@
-// Package memory is the embedded engine without a disk: for tests, for
-// programs that need leases only among their own goroutines, and as the
-// measure of what durability costs. Everything is gone when it closes.
+// Package memory is the embedded engine without a disk: for tests, for programs
+// that need leases only among their own goroutines, and to measure what
+// durability costs. Everything is gone when it closes.
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,8 +26,8 @@ func New() *local.Engine {
 	return e
 }
 
-// journal keeps only the history. Rows need no second home: a commit to memory
-// never fails, so the engine never has to load them again.
+// journal keeps only the history. It need not keep rows: a commit to memory never
+// fails, so the engine never loads them again.
 type journal struct {
 	turns *turns.Turns // of scans
 
@@ -47,15 +48,7 @@ func (j *journal) Commit(b *local.Batch) error {
 	return nil
 }
 
-func bySeq(r leasehold.Record, seq uint64) int {
-	switch {
-	case r.Seq < seq:
-		return -1
-	case r.Seq > seq:
-		return 1
-	}
-	return 0
-}
+func bySeq(r leasehold.Record, seq uint64) int { return cmp.Compare(r.Seq, seq) }
 
 func (j *journal) History(ctx context.Context, q local.HistoryQuery) ([]leasehold.Record, error) {
 	j.mu.RLock()
@@ -77,14 +70,14 @@ func (j *journal) History(ctx context.Context, q local.HistoryQuery) ([]leasehol
 const (
 	// scanShare is how much of the processors all scans may take together.
 	scanShare = 0.15
-	// scanStep is how many records a scan looks at before others have their turn.
+	// scanStep is how many records a scan visits in one turn.
 	scanStep = 4096
 )
 
-// scan is a search of the history under way.
+// scan is a History under way.
 type scan struct {
 	local.HistoryQuery
-	left  []leasehold.Record // not looked at yet
+	left  []leasehold.Record // not visited yet
 	found []leasehold.Record
 }
 
@@ -96,7 +89,7 @@ func (s *scan) step() error {
 			break
 		}
 		last := len(s.left) - 1
-		if wanted(s.HistoryQuery, &s.left[last]) {
+		if matches(s.HistoryQuery, &s.left[last]) {
 			s.found = append(s.found, s.left[last])
 		}
 		s.left = s.left[:last]
@@ -104,7 +97,7 @@ func (s *scan) step() error {
 	return nil
 }
 
-func wanted(q local.HistoryQuery, r *leasehold.Record) bool {
+func matches(q local.HistoryQuery, r *leasehold.Record) bool {
 	return (q.Resource == "" || r.Resource == q.Resource) &&
 		strings.HasPrefix(r.Resource, q.Prefix) &&
 		(q.Holder == "" || r.Holder == q.Holder) &&

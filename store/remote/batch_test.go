@@ -19,36 +19,34 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// The whole contract, with everything that can travel in batches doing so.
-func TestConformanceTogether(t *testing.T) {
+// The whole contract, with every call that may be batched in a batch.
+func TestConformanceBatches(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		Bubble:  true,
-		Open:    func(t testing.TB) leasehold.Store { return remote.Together(overPipes(t, served(t))) },
+		Open:    func(t testing.TB) leasehold.Store { return remote.AlwaysBatch(overPipes(t, served(t))) },
 		Without: notHere,
 	})
 }
 
-// What many callers are told through batches is what one store could have told
-// them.
-func TestHistoryTogether(t *testing.T) {
+// The answers that many callers get through batches are those of one store.
+func TestHistoryOfBatches(t *testing.T) {
 	for seed := range uint64(3) {
 		server := httptest.NewServer(served(t))
 		t.Cleanup(server.Close)
 		s := open(t, server.URL, nil)
 		if seed > 0 {
-			remote.Together(s)
+			remote.AlwaysBatch(s)
 		}
 		storetest.CheckHistory(t, storetest.Hammer(t, s, &storetest.LoadOptions{Workers: 24, Calls: 40, Seed: seed, Waiting: true}))
 	}
 }
 
-// desk is a server that answers batches as a test wants, and keeps count of
-// what arrived.
-type desk struct {
+// batchServer answers batches as a test wants, and records what arrived.
+type batchServer struct {
 	t testing.TB
 
-	// answers, if set, is asked about each operation; otherwise it is granted
-	// or renewed. It may block.
+	// answers, if set, answers each operation; otherwise it is granted or
+	// renewed. It may block.
 	answers func(r *http.Request, op string, in wire.AcquireRequest) (int, any)
 
 	// instead, if set, answers a batch in another way.
@@ -60,7 +58,7 @@ type desk struct {
 	reasons []string // of the releases
 }
 
-func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *batchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	d.mu.Lock()
 	d.paths = append(d.paths, r.URL.Path)
@@ -85,7 +83,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // all answers every operation, one after the other.
-func (d *desk) all(r *http.Request, in wire.BatchRequest) wire.BatchAnswer {
+func (d *batchServer) all(r *http.Request, in wire.BatchRequest) wire.BatchAnswer {
 	var out wire.BatchAnswer
 	for _, o := range in.Operations {
 		status, v := d.answer(r, o.Op, o.Request)
@@ -95,7 +93,7 @@ func (d *desk) all(r *http.Request, in wire.BatchRequest) wire.BatchAnswer {
 	return out
 }
 
-func (d *desk) answer(r *http.Request, op string, body []byte) (int, any) {
+func (d *batchServer) answer(r *http.Request, op string, body []byte) (int, any) {
 	var in wire.AcquireRequest
 	var out wire.ReleaseRequest
 	_ = json.Unmarshal(body, &in)
@@ -122,20 +120,20 @@ func granted(in wire.AcquireRequest) (int, any) {
 	return http.StatusCreated, wire.FromGrant(leasehold.Grant{Lease: l}, false)
 }
 
-func (d *desk) seen() (paths []string, batches [][]wire.Operation, reasons []string) {
+func (d *batchServer) seen() (paths []string, batches [][]wire.Operation, reasons []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.paths, d.batches, d.reasons
 }
 
-// crowd makes n acquires at the same time and returns what they were told.
-type crowd struct {
+// clients are n acquires at the same time, with their errors.
+type clients struct {
 	sync.WaitGroup
 	errs []error
 }
 
-func acquireAll(ctx context.Context, s *remote.Store, n int) *crowd {
-	c := &crowd{errs: make([]error, n)}
+func acquireAll(ctx context.Context, s *remote.Store, n int) *clients {
+	c := &clients{errs: make([]error, n)}
 	for i := range n {
 		c.Go(func() { c.errs[i] = acquireOne(ctx, s, i) })
 	}
@@ -147,12 +145,12 @@ func acquireOne(ctx context.Context, s *remote.Store, i int) error {
 	return err
 }
 
-// Few calls travel alone; those that come while they are under way travel
-// together when one is back.
-func TestCallsTravelTogether(t *testing.T) {
+// Few calls are sent alone; those that come while they are under way are sent as
+// a batch when one is answered.
+func TestCallsAreBatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		d := &desk{t: t, answers: func(_ *http.Request, _ string, in wire.AcquireRequest) (int, any) {
+		d := &batchServer{t: t, answers: func(_ *http.Request, _ string, in wire.AcquireRequest) (int, any) {
 			<-gate
 			return granted(in)
 		}}
@@ -173,16 +171,16 @@ func TestCallsTravelTogether(t *testing.T) {
 			}
 		}
 		paths, batches, _ := d.seen()
-		if len(batches) != 1 || len(batches[0]) != 50-remote.MaxAlone || len(paths) != 3+remote.MaxAlone+1 {
-			t.Errorf("the server got %d requests with %d batches, want %d alone and the rest together", len(paths), len(batches), 3+remote.MaxAlone)
+		if len(batches) != 1 || len(batches[0]) != 50-remote.MaxRequests || len(paths) != 3+remote.MaxRequests+1 {
+			t.Errorf("the server got %d requests with %d batches, want %d alone and the rest together", len(paths), len(batches), 3+remote.MaxRequests)
 		}
 	})
 }
 
-// Requests that hang do not hold up those who come later.
-func TestNobodyWaitsForCompanyForLong(t *testing.T) {
+// Requests that hang do not delay later calls.
+func TestQueueDelayIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{t: t, answers: func(r *http.Request, _ string, in wire.AcquireRequest) (int, any) {
+		d := &batchServer{t: t, answers: func(r *http.Request, _ string, in wire.AcquireRequest) (int, any) {
 			if in.Resource == "hangs" {
 				<-r.Context().Done()
 			}
@@ -200,8 +198,8 @@ func TestNobodyWaitsForCompanyForLong(t *testing.T) {
 			began := time.Now()
 			c := acquireAll(t.Context(), s, 3)
 			c.Wait()
-			if took := time.Since(began); took > remote.MaxHold || c.errs[0] != nil {
-				t.Errorf("Acquire = %v after %v, want a grant within %v", c.errs[0], took, remote.MaxHold)
+			if took := time.Since(began); took > remote.MaxDelay || c.errs[0] != nil {
+				t.Errorf("Acquire = %v after %v, want a grant within %v", c.errs[0], took, remote.MaxDelay)
 			}
 		}
 		cancel()
@@ -212,8 +210,8 @@ func TestNobodyWaitsForCompanyForLong(t *testing.T) {
 // Batches stay within the limits of their number and their size.
 func TestBatchesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{t: t}
-		s := remote.Together(overPipes(t, d))
+		d := &batchServer{t: t}
+		s := remote.AlwaysBatch(overPipes(t, d))
 		c := acquireAll(t.Context(), s, 600)
 		c.Wait()
 		long := map[string]string{}
@@ -255,7 +253,7 @@ func TestBatchesAreLimited(t *testing.T) {
 // Each caller gets the answer to its own call, as if it had come alone.
 func TestAnswersOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{t: t, answers: func(_ *http.Request, op string, in wire.AcquireRequest) (int, any) {
+		d := &batchServer{t: t, answers: func(_ *http.Request, op string, in wire.AcquireRequest) (int, any) {
 			switch in.Resource {
 			case "r1":
 				p := wire.FromError(&leasehold.Error{Reason: leasehold.ReasonHeld, Op: "acquire", Resource: "r1", Current: new(lease()), RetryAfter: time.Second})
@@ -267,7 +265,7 @@ func TestAnswersOfABatch(t *testing.T) {
 			}
 			return granted(in)
 		}}
-		s := remote.Together(overPipes(t, d))
+		s := remote.AlwaysBatch(overPipes(t, d))
 		c := acquireAll(t.Context(), s, 6)
 		c.Wait()
 		if e := typed(t, "Acquire of what is held", c.errs[1], leasehold.ReasonHeld); e.Current.Holder != "h" || e.RetryAfter != time.Second {

@@ -37,9 +37,9 @@ func inside(t testing.TB) leasehold.Store {
 }
 
 func serving(t testing.TB, inside leasehold.Store) http.Handler {
-	door := api.New(inside, nil)
-	t.Cleanup(door.Drain)
-	handler := door.Handler()
+	a := api.New(inside, nil)
+	t.Cleanup(a.Drain)
+	handler := a.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler.ServeHTTP(w, r.WithContext(auth.With(r.Context(), auth.Local)))
 	})

@@ -15,15 +15,15 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// failure is the error of a call that got no answer, or none that can be
-// understood.
-func (s *Store) failure(ctx context.Context, c call, err error) error {
+// failure is the error of a call without an answer, or with one that cannot be
+// decoded.
+func (s *Store) failure(ctx context.Context, c *call, err error) error {
 	unsent := new(notSent)
 	sent := !errors.As(err, &unsent)
 	if !sent {
 		err = unsent.error
 	}
-	e := &leasehold.Error{Op: c.op, Resource: c.resource, Store: kind, Cause: s.cause(ctx, c, err)}
+	e := &leasehold.Error{Op: c.op, Resource: c.resource, Store: kind, Cause: s.cause(ctx, err)}
 	switch {
 	case c.effect == waits && s.closed():
 		e.Reason = leasehold.ReasonUnavailable
@@ -37,9 +37,9 @@ func (s *Store) failure(ctx context.Context, c call, err error) error {
 	return e
 }
 
-// cause says why there is no answer: not that a deadline in the past was
-// reached or a connection closed, but why we did that.
-func (s *Store) cause(ctx context.Context, c call, err error) error {
+// cause returns why there is no answer. Where the client itself ended the call,
+// it returns the reason for that instead of the network's error.
+func (s *Store) cause(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -52,10 +52,10 @@ func (s *Store) cause(ctx context.Context, c call, err error) error {
 }
 
 // refusal is the error that the server answered.
-func (s *Store) refusal(c call, r reply) error {
+func (s *Store) refusal(c *call, r reply) error {
 	var p wire.Problem
 	if !r.isProblem() || json.Unmarshal(r.body, &p) != nil || p.Code == "" {
-		return s.strange(c, r)
+		return s.proxyError(c, r)
 	}
 	if p.Status == 0 {
 		p.Status = r.status
@@ -74,15 +74,15 @@ func (r reply) isProblem() bool {
 	return strings.HasPrefix(r.header.Get("Content-Type"), wire.ProblemType)
 }
 
-// strange is the error for an answer without a problem document: something else
-// than the API has answered, such as a proxy. What would be definitive from the
-// server is not from a stranger, or a proxy that restarts would cost leases.
-func (s *Store) strange(c call, r reply) error {
+// proxyError is the error for an answer without a problem document: not the API
+// has answered but a proxy, say. What would be definitive from the server is not
+// from a proxy, or leases would be lost when it restarts.
+func (s *Store) proxyError(c *call, r reply) error {
 	e := &leasehold.Error{Op: c.op, Resource: c.resource, Store: kind, Reason: leasehold.ReasonUnavailable}
 	switch {
-	case namesTheCase[r.status]:
+	case definitive[r.status]:
 		e.Reason = wire.ReasonOf(r.status)
-	case c.effect != reads && r.status/100 != 3 && !turnsBack[r.status]:
+	case c.effect != reads && r.status/100 != 3 && !notForwarded[r.status]:
 		e.Reason = leasehold.ReasonUnknown
 	}
 	if n, err := strconv.Atoi(r.header.Get("Retry-After")); err == nil && n > 0 {
@@ -93,8 +93,8 @@ func (s *Store) strange(c call, r reply) error {
 	return e
 }
 
-// namesTheCase are the statuses that mean the same whoever says them.
-var namesTheCase = map[int]bool{
+// definitive are the statuses that mean the same from a proxy as from the server.
+var definitive = map[int]bool{
 	http.StatusUnauthorized:          true,
 	http.StatusForbidden:             true,
 	http.StatusRequestEntityTooLarge: true,
@@ -104,11 +104,10 @@ var namesTheCase = map[int]bool{
 	http.StatusServiceUnavailable:    true,
 }
 
-// turnsBack are the statuses with which a stranger turns a request back before
-// it passes it on. After one that is not here and does not name the case, such
-// as that of a proxy that has lost its patience with the server (408), it may
-// have happened.
-var turnsBack = map[int]bool{
+// notForwarded are the statuses with which a proxy refuses a request before it
+// forwards it. After any other that is not definitive, such as a proxy's own
+// timeout (408), the call may have happened.
+var notForwarded = map[int]bool{
 	http.StatusBadRequest:                  true,
 	http.StatusForbidden:                   true,
 	http.StatusNotFound:                    true,
@@ -119,8 +118,8 @@ var turnsBack = map[int]bool{
 	http.StatusRequestHeaderFieldsTooLarge: true,
 }
 
-// explain completes the error of a check that was made on this side.
-func explain(op, resource string, err error) error {
+// localError completes an error that the client found itself.
+func localError(op, resource string, err error) error {
 	e, ok := err.(*leasehold.Error)
 	if !ok {
 		return err
@@ -131,8 +130,4 @@ func explain(op, resource string, err error) error {
 		full.Resource = resource
 	}
 	return &full
-}
-
-func unavailable(cause error) error {
-	return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Cause: cause}
 }

@@ -31,8 +31,8 @@ func both(t *testing.T, run func(t *testing.T, o func() *remote.Options)) {
 	})
 }
 
-// outcomes expects the reasons of a read, a write and a wait that fail alike.
-func outcomes(t *testing.T, s *remote.Store, what string, read, write, wait leasehold.Reason) {
+// checkReasons expects the reasons of a read, a write and a wait that fail alike.
+func checkReasons(t *testing.T, s *remote.Store, what string, read, write, wait leasehold.Reason) {
 	t.Helper()
 	_, err := s.Status(t.Context(), "r")
 	typed(t, "Status: "+what, err, read)
@@ -44,7 +44,7 @@ func outcomes(t *testing.T, s *remote.Store, what string, read, write, wait leas
 	typed(t, "Wait: "+what, err, wait)
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestNoServer(t *testing.T) {
 	both(t, func(t *testing.T, o func() *remote.Options) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -52,7 +52,7 @@ func TestNobodyThere(t *testing.T) {
 		}
 		_ = l.Close()
 		s := open(t, "http://"+l.Addr().String(), o())
-		outcomes(t, s, "connection refused", leasehold.ReasonUnavailable, leasehold.ReasonUnavailable, leasehold.ReasonUnavailable)
+		checkReasons(t, s, "connection refused", leasehold.ReasonUnavailable, leasehold.ReasonUnavailable, leasehold.ReasonUnavailable)
 
 		_, err = open(t, "http://does-not-exist.invalid", o()).Status(t.Context(), "r")
 		typed(t, "Status of an unknown host", err, leasehold.ReasonUnavailable)
@@ -66,7 +66,7 @@ func TestWrongCertificate(t *testing.T) {
 		server.StartTLS()
 		defer server.Close()
 		s := open(t, server.URL, o())
-		outcomes(t, s, "unknown authority", leasehold.ReasonUnavailable, leasehold.ReasonUnavailable, leasehold.ReasonUnavailable)
+		checkReasons(t, s, "unknown authority", leasehold.ReasonUnavailable, leasehold.ReasonUnavailable, leasehold.ReasonUnavailable)
 	})
 }
 
@@ -87,7 +87,7 @@ func TestNoAnswer(t *testing.T) {
 			t.Run(what, func(t *testing.T) {
 				t.Parallel()
 				s := open(t, scripted(t, steps...), o())
-				outcomes(t, s, what, leasehold.ReasonUnavailable, leasehold.ReasonUnknown, leasehold.ReasonUnknown)
+				checkReasons(t, s, what, leasehold.ReasonUnavailable, leasehold.ReasonUnknown, leasehold.ReasonUnknown)
 			})
 		}
 	})
@@ -116,7 +116,7 @@ func TestEndlessAnswers(t *testing.T) {
 	}
 }
 
-func TestStrangers(t *testing.T) {
+func TestProxyAnswers(t *testing.T) {
 	status := 0
 	s := server(t, nil, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "/elsewhere")
@@ -198,7 +198,7 @@ func TestNoConnection(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	s := open(t, "http://host", &remote.Options{Dial: swallow, Timeout: 10 * time.Millisecond})
-	outcomes(t, s, "no connection", leasehold.ReasonUnavailable, leasehold.ReasonUnavailable, leasehold.ReasonUnavailable)
+	checkReasons(t, s, "no connection", leasehold.ReasonUnavailable, leasehold.ReasonUnavailable, leasehold.ReasonUnavailable)
 }
 
 func TestContext(t *testing.T) {

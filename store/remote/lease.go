@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 
 	"github.com/leasehold/leasehold"
@@ -11,22 +12,22 @@ import (
 // Acquire implements leasehold.Store.
 func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	if err := r.Validate(); err != nil {
-		return leasehold.Grant{}, explain("acquire", r.Resource, err)
+		return leasehold.Grant{}, localError("acquire", r.Resource, err)
 	}
-	c := call{op: "acquire", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/acquire", body: wire.FromAcquire(r, false)}
+	c := &call{op: "acquire", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/acquire", body: wire.FromAcquire(r, false)}
 	if r.ID.IsZero() {
-		c.late = s.giveBack
+		c.unclaimed = s.releaseUnclaimed
 	}
 	var w wire.Grant
-	if err := s.do(ctx, c, &w); err != nil {
+	if err := s.send(ctx, c, &w); err != nil {
 		return leasehold.Grant{}, err
 	}
-	return s.granted(ctx, c, r, w, false)
+	return s.checkGrant(ctx, c, r, w, false)
 }
 
-// granted reads a grant. It must be what was asked for: to believe in another
-// one would be worse than to know of none.
-func (s *Store) granted(ctx context.Context, c call, r leasehold.AcquireRequest, w wire.Grant, blocking bool) (leasehold.Grant, error) {
+// checkGrant converts a grant. One that does not match the request is refused: the
+// caller must not rely on the lease of another.
+func (s *Store) checkGrant(ctx context.Context, c *call, r leasehold.AcquireRequest, w wire.Grant, blocking bool) (leasehold.Grant, error) {
 	g, err := w.Grant(blocking)
 	if err != nil || g.Resource != r.Resource || g.Holder != r.Holder || g.Token == 0 ||
 		g.ID.IsZero() || !r.ID.IsZero() && g.ID != r.ID {
@@ -37,66 +38,52 @@ func (s *Store) granted(ctx context.Context, c call, r leasehold.AcquireRequest,
 
 // Renew implements leasehold.Store.
 func (s *Store) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, explain("renew", r.Resource, err)
-	}
-	return s.lease(ctx, call{op: "renew", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/renew", body: wire.FromRenew(r)})
+	return s.lease(ctx, r.Validate(), &call{op: "renew", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/renew", body: wire.FromRenew(r)})
 }
 
 // Release implements leasehold.Store.
 func (s *Store) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, explain("release", r.Resource, err)
-	}
-	return s.lease(ctx, call{op: "release", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/release", body: wire.FromRelease(r)})
+	return s.lease(ctx, r.Validate(), &call{op: "release", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/release", body: wire.FromRelease(r)})
 }
 
 // Change implements leasehold.Changer.
 func (s *Store) Change(ctx context.Context, r leasehold.ChangeRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, explain("change", r.Resource, err)
-	}
-	return s.lease(ctx, call{op: "change", resource: r.Resource, effect: writes, target: "/v1/leases/change", body: wire.FromChange(r)})
+	return s.lease(ctx, r.Validate(), &call{op: "change", resource: r.Resource, effect: writes, target: "/v1/leases/change", body: wire.FromChange(r)})
 }
 
 // Transfer implements leasehold.Transferer.
 func (s *Store) Transfer(ctx context.Context, r leasehold.TransferRequest) (leasehold.Lease, error) {
-	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, explain("transfer", r.Resource, err)
-	}
-	return s.lease(ctx, call{op: "transfer", resource: r.Resource, effect: writes, target: "/v1/leases/transfer", body: wire.FromTransfer(r)})
+	return s.lease(ctx, r.Validate(), &call{op: "transfer", resource: r.Resource, effect: writes, target: "/v1/leases/transfer", body: wire.FromTransfer(r)})
 }
 
 // Break implements leasehold.Breaker.
 func (s *Store) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.Lease, error) {
 	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, explain("break", r.Resource, err)
+		return leasehold.Lease{}, localError("break", r.Resource, err)
 	}
-	c := call{op: "break", resource: r.Resource, effect: writes, target: "/v1/leases/break", body: wire.FromBreak(r)}
+	c := &call{op: "break", resource: r.Resource, effect: writes, target: "/v1/leases/break", body: wire.FromBreak(r)}
 	var w wire.Broken
-	if err := s.do(ctx, c, &w); err != nil {
+	if err := s.send(ctx, c, &w); err != nil {
 		return leasehold.Lease{}, err
 	}
-	return s.plain(ctx, c, w.Lease)
+	return s.toLease(ctx, c, w.Lease)
 }
 
 // Find implements leasehold.Finder.
 func (s *Store) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, error) {
-	if err := (leasehold.ReleaseRequest{ID: id}).Validate(); err != nil {
-		return leasehold.Lease{}, explain("find", "", err)
-	}
-	return s.lease(ctx, call{op: "find", effect: reads, target: "/v1/leases/get", body: wire.GetRequest{LeaseID: id.Reveal()}})
+	invalid := leasehold.ReleaseRequest{ID: id}.Validate()
+	return s.lease(ctx, invalid, &call{op: "find", effect: reads, target: "/v1/leases/get", body: wire.GetRequest{LeaseID: id.Reveal()}})
 }
 
 // Status implements leasehold.Store.
 func (s *Store) Status(ctx context.Context, resource string) (leasehold.Status, error) {
 	none := leasehold.Status{Resource: resource}
 	if err := leasehold.CheckResource(resource); err != nil {
-		return none, explain("status", "", err)
+		return none, localError("status", "", err)
 	}
-	c := call{op: "status", resource: resource, effect: reads, method: "GET", target: "/v1/resource?resource=" + url.QueryEscape(resource)}
+	c := &call{op: "status", resource: resource, effect: reads, method: http.MethodGet, target: "/v1/resource?resource=" + url.QueryEscape(resource)}
 	var w wire.Resource
-	if err := s.do(ctx, c, &w); err != nil {
+	if err := s.send(ctx, c, &w); err != nil {
 		return none, err
 	}
 	status, err := w.Status()
@@ -106,16 +93,19 @@ func (s *Store) Status(ctx context.Context, resource string) (leasehold.Status, 
 	return status, nil
 }
 
-// lease makes a call that is answered with a lease.
-func (s *Store) lease(ctx context.Context, c call) (leasehold.Lease, error) {
+// lease makes a call that is answered with a lease, unless the request is invalid.
+func (s *Store) lease(ctx context.Context, invalid error, c *call) (leasehold.Lease, error) {
+	if invalid != nil {
+		return leasehold.Lease{}, localError(c.op, c.resource, invalid)
+	}
 	var w wire.Lease
-	if err := s.do(ctx, c, &w); err != nil {
+	if err := s.send(ctx, c, &w); err != nil {
 		return leasehold.Lease{}, err
 	}
-	return s.plain(ctx, c, w)
+	return s.toLease(ctx, c, w)
 }
 
-func (s *Store) plain(ctx context.Context, c call, w wire.Lease) (leasehold.Lease, error) {
+func (s *Store) toLease(ctx context.Context, c *call, w wire.Lease) (leasehold.Lease, error) {
 	l, err := w.Lease()
 	if err != nil {
 		return leasehold.Lease{}, s.failure(ctx, c, errNonsense)

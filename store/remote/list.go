@@ -15,12 +15,10 @@ import (
 // List implements leasehold.Lister.
 func (s *Store) List(ctx context.Context, r leasehold.ListRequest) (leasehold.LeasePage, error) {
 	if err := r.Validate(); err != nil {
-		return leasehold.LeasePage{}, explain("list", "", err)
+		return leasehold.LeasePage{}, localError("list", "", err)
 	}
-	q := query{path: "/v1/leases"}
-	q.add("resource", r.Resource)
-	q.add("prefix", r.Prefix)
-	q.add("holder", r.Holder)
+	q := &query{path: "/v1/leases"}
+	q.filter(r.Resource, r.Prefix, r.Holder)
 	for _, state := range r.States {
 		q.add("status", state.String())
 	}
@@ -28,41 +26,36 @@ func (s *Store) List(ctx context.Context, r leasehold.ListRequest) (leasehold.Le
 		q.put("metadata."+k, v)
 	}
 	q.page(r.Limit, r.Cursor)
-	c := call{op: "list", effect: reads, method: http.MethodGet, target: q.String()}
-	var w wire.Leases
-	if err := s.do(ctx, c, &w); err != nil {
-		return leasehold.LeasePage{}, err
-	}
-	page, err := w.Page()
-	if err != nil {
-		return leasehold.LeasePage{}, s.failure(ctx, c, errNonsense)
-	}
-	return page, nil
+	return page[wire.Leases](ctx, s, "list", q)
 }
 
 // History implements leasehold.Historian.
 func (s *Store) History(ctx context.Context, r leasehold.HistoryRequest) (leasehold.HistoryPage, error) {
 	if err := r.Validate(); err != nil {
-		return leasehold.HistoryPage{}, explain("history", "", err)
+		return leasehold.HistoryPage{}, localError("history", "", err)
 	}
-	q := query{path: "/v1/history"}
-	q.add("resource", r.Resource)
-	q.add("prefix", r.Prefix)
-	q.add("holder", r.Holder)
+	q := &query{path: "/v1/history"}
+	q.filter(r.Resource, r.Prefix, r.Holder)
 	q.add("event", string(r.Kind))
 	q.time("since", r.Since)
 	q.time("until", r.Until)
 	q.page(r.Limit, r.Cursor)
-	c := call{op: "history", effect: reads, method: http.MethodGet, target: q.String()}
-	var w wire.History
-	if err := s.do(ctx, c, &w); err != nil {
-		return leasehold.HistoryPage{}, err
+	return page[wire.History](ctx, s, "history", q)
+}
+
+// page reads one page. Its JSON has the type W.
+func page[W interface{ Page() (P, error) }, P any](ctx context.Context, s *Store, op string, q *query) (P, error) {
+	c := &call{op: op, effect: reads, method: http.MethodGet, target: q.String()}
+	var w W
+	var none P
+	if err := s.send(ctx, c, &w); err != nil {
+		return none, err
 	}
-	page, err := w.Page()
+	p, err := w.Page()
 	if err != nil {
-		return leasehold.HistoryPage{}, s.failure(ctx, c, errNonsense)
+		return none, s.failure(ctx, c, errNonsense)
 	}
-	return page, nil
+	return p, nil
 }
 
 // query builds a path with a query.
@@ -71,7 +64,7 @@ type query struct {
 	text strings.Builder
 }
 
-// add adds a parameter unless it is empty, which means that it does not filter.
+// add adds a parameter unless it is empty: then it does not filter.
 func (q *query) add(key, value string) {
 	if value != "" {
 		q.put(key, value)
@@ -85,6 +78,12 @@ func (q *query) put(key, value string) {
 	q.text.WriteString(url.QueryEscape(key))
 	q.text.WriteByte('=')
 	q.text.WriteString(url.QueryEscape(value))
+}
+
+func (q *query) filter(resource, prefix, holder string) {
+	q.add("resource", resource)
+	q.add("prefix", prefix)
+	q.add("holder", holder)
 }
 
 func (q *query) time(key string, t time.Time) {

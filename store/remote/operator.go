@@ -17,11 +17,11 @@ func (s *Store) ReleaseHolder(ctx context.Context, holder, why string) (int, err
 		err = leasehold.BreakRequest{Resource: "any", Why: why}.Validate()
 	}
 	if err != nil {
-		return 0, explain("force-release", "", err)
+		return 0, localError("force-release", "", err)
 	}
-	c := call{op: "force-release", effect: writes, target: "/v1/holders/" + segment(holder) + "/release", body: wire.ForceRequest{Reason: why}}
+	c := &call{op: "force-release", effect: writes, target: "/v1/holders/" + segment(holder) + "/release", body: wire.ForceRequest{Reason: why}}
 	var w wire.Forced
-	if err := s.do(ctx, c, &w); err != nil {
+	if err := s.send(ctx, c, &w); err != nil {
 		return 0, err
 	}
 	return w.Released, nil
@@ -39,7 +39,7 @@ func segment(name string) string {
 // Cleanup implements leasehold.Cleaner.
 func (s *Store) Cleanup(ctx context.Context) (leasehold.Cleaned, error) {
 	var w wire.Cleaned
-	if err := s.do(ctx, call{op: "cleanup", effect: writes, target: "/v1/leases/cleanup"}, &w); err != nil {
+	if err := s.send(ctx, &call{op: "cleanup", effect: writes, target: "/v1/leases/cleanup"}, &w); err != nil {
 		return leasehold.Cleaned{}, err
 	}
 	return leasehold.Cleaned(w), nil
@@ -48,7 +48,7 @@ func (s *Store) Cleanup(ctx context.Context) (leasehold.Cleaned, error) {
 // Settings implements leasehold.Configurer.
 func (s *Store) Settings(ctx context.Context) ([]leasehold.Setting, error) {
 	var w wire.Settings
-	if err := s.do(ctx, call{op: "settings", effect: reads, method: http.MethodGet, target: "/v1/config"}, &w); err != nil {
+	if err := s.send(ctx, &call{op: "settings", effect: reads, method: http.MethodGet, target: "/v1/config"}, &w); err != nil {
 		return nil, err
 	}
 	settings := make([]leasehold.Setting, len(w.Settings))
@@ -62,11 +62,11 @@ func (s *Store) Settings(ctx context.Context) ([]leasehold.Setting, error) {
 // to the server, which may be newer.
 func (s *Store) SetSetting(ctx context.Context, key string, value any) (leasehold.Setting, error) {
 	if err := checkSetting(key, value); err != nil {
-		return leasehold.Setting{}, explain("set", "", err)
+		return leasehold.Setting{}, localError("set", "", err)
 	}
-	c := call{op: "set", effect: writes, method: http.MethodPut, target: "/v1/config/" + key, body: wire.SetRequest{Value: value}}
+	c := &call{op: "set", effect: writes, method: http.MethodPut, target: "/v1/config/" + key, body: wire.SetRequest{Value: value}}
 	var w wire.Setting
-	if err := s.do(ctx, c, &w); err != nil {
+	if err := s.send(ctx, c, &w); err != nil {
 		return leasehold.Setting{}, err
 	}
 	return w.Setting(), nil

@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,7 +18,7 @@ const (
 	defaultUserAgent = "leasehold-go"
 )
 
-// Options are the client's. Nil is fine.
+// Options configure the client. Nil is fine.
 type Options struct {
 	// Token is shown to the server as the bearer token. Default none. It never
 	// appears in errors, and Options do not print it.
@@ -28,31 +27,31 @@ type Options struct {
 	// TLS is for https. Default: the system's certificate authorities.
 	TLS *tls.Config
 
-	// Timeout ends every call that has no answer by then, whatever its context
-	// says, except waits, watches and backups: of those it limits only the making
-	// of the connection. Default 15 s; less than 0: never. A change whose caller
-	// has left goes on until then.
+	// Timeout ends every call without an answer, whatever its context says. Of
+	// waits, watches and backups it limits only connecting. Default 15 s; less
+	// than 0: none. A call that changes something and whose caller has left goes
+	// on until then.
 	Timeout time.Duration
 
 	// IdleConns is how many unused connections are kept open. Default 256.
 	IdleConns int
 
-	// UserAgent is how the client names itself. Default "leasehold-go".
+	// UserAgent is the client's name. Default "leasehold-go".
 	UserAgent string
 
 	// Dial makes a connection, through a Unix socket, say. Default: net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// HTTPClient carries the requests instead of a client of our own, for
-	// proxies or HTTP/2, say. Its Timeout does not count, and TLS, IdleConns and
-	// Dial are its own. Default none. Close does not close it.
+	// HTTPClient sends the requests, through proxies or over HTTP/2, say. Its
+	// Timeout is not used; TLS, IdleConns and Dial above have no effect. Default:
+	// connections of the store's own. Close does not close it.
 	HTTPClient *http.Client
 }
 
-// String says that there are options and nothing of their secrets.
+// String shows no option: Token is a secret.
 func (o Options) String() string { return "[remote options]" }
 
-// GoString says no more.
+// GoString is String.
 func (o Options) GoString() string { return o.String() }
 
 func (o *Options) withDefaults() (Options, error) {
@@ -73,10 +72,10 @@ func (o *Options) withDefaults() (Options, error) {
 		d.Dial = new(net.Dialer).DialContext
 	}
 	if strings.ContainsFunc(d.Token, notHeader) || strings.Contains(d.Token, " ") {
-		return d, invalid("token", "has characters that no token has; want printable ASCII without spaces")
+		return d, leasehold.Invalid("token", "has characters that no token has; want printable ASCII without spaces")
 	}
 	if strings.ContainsFunc(d.UserAgent, notHeader) {
-		return d, invalid("user_agent", "has characters that no header has; want printable ASCII")
+		return d, leasehold.Invalid("user_agent", "has characters that no header has; want printable ASCII")
 	}
 	return d, nil
 }
@@ -92,19 +91,15 @@ func parseURL(raw string) (address, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return "", invalid("url", "cannot be read; want http://host:port or https://host:port")
+		return "", leasehold.Invalid("url", "cannot be read; want http://host:port or https://host:port")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return "", invalid("url", fmt.Sprintf("has the scheme %q; want http or https", u.Scheme))
+		return "", leasehold.Invalid("url", "has the scheme %q; want http or https", u.Scheme)
 	case u.Hostname() == "":
-		return "", invalid("url", "names no host; want http://host:port or https://host:port")
+		return "", leasehold.Invalid("url", "names no host; want http://host:port or https://host:port")
 	case u.User != nil:
-		return "", invalid("url", "carries a user or password; give a token instead")
+		return "", leasehold.Invalid("url", "carries a user or password; give a token instead")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return "", invalid("url", "has a query or fragment; want http://host:port, with a path if the server has one")
+		return "", leasehold.Invalid("url", "has a query or fragment; want http://host:port, with a path if the server has one")
 	}
 	return address(u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/")), nil
-}
-
-func invalid(field, problem string) error {
-	return &leasehold.Error{Reason: leasehold.ReasonInvalid, Store: kind, Field: field, Problem: problem}
 }

@@ -17,20 +17,20 @@ var errLongLine = errors.New("a line of the stream is too long")
 type event struct {
 	name string
 	data []byte // valid until the next event is read
-	id   string // of this event or, as the standard has it, of the last that had one
+	id   string // of this event, else of the last that had one
 }
 
 // events reads a stream of Server-Sent Events as the HTML standard says: lines
 // that end in LF, CR or both, fields in any order, comments between them, and
 // an empty line at the end of each event. An event that breaks off is dropped.
 type events struct {
-	in    *bufio.Reader
-	line  []byte
-	data  []byte
-	id    string
-	skip  bool // the next LF belongs to the CR before it
-	begun bool
-	alive func() // called for every line
+	in      *bufio.Reader
+	line    []byte
+	data    []byte
+	id      string
+	skip    bool // the next LF belongs to the CR before it
+	started bool
+	alive   func() // called for every line
 }
 
 func newEvents(r io.Reader, alive func()) *events {
@@ -68,7 +68,7 @@ func (s *events) next() (event, error) {
 	}
 }
 
-// field takes the line apart. A comment is a field without a name.
+// field splits the line. A comment is a field without a name.
 func (s *events) field() (name string, value []byte) {
 	key, value, _ := bytes.Cut(s.line, []byte(":"))
 	return string(key), bytes.TrimPrefix(value, []byte(" "))
@@ -99,8 +99,8 @@ func (s *events) readLine() error {
 }
 
 func (s *events) ended() {
-	if !s.begun {
-		s.begun = true
+	if !s.started {
+		s.started = true
 		s.line = bytes.TrimPrefix(s.line, []byte("\xef\xbb\xbf"))
 	}
 	if s.alive != nil {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"time"
@@ -19,32 +21,40 @@ const (
 	// maxHead is how much of an answer's head is read: a server that never
 	// stops sending headers must not fill the memory.
 	maxHead = 256 << 10
+
+	// maxAnswer is how much of an answer is read. The longest list page is
+	// shorter.
+	maxAnswer = 64 << 20
 )
 
-var errSwitched = errors.New("the server wants to switch protocols")
+var (
+	errSwitched = errors.New("the server wants to switch protocols")
+	errTooLong  = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+)
 
-// transport takes requests to the server, over connections of its own or by a
-// client of the caller's choice.
+// transport sends calls to the server, over connections of its own or with the
+// caller's HTTP client.
 type transport struct {
-	do      func(*http.Request) (*http.Response, error)
-	own     *http.Transport // nil: the client is the caller's
-	base    string
-	headers http.Header
+	sendHTTP func(*http.Request) (*http.Response, error)
+	own      *http.Transport // nil: the client is the caller's
+	base     string
+	headers  http.Header
+	timeout  time.Duration // of every call but waits and streams; zero: none
 }
 
 func newTransport(o Options, a address) *transport {
-	t := &transport{base: string(a), headers: http.Header{"User-Agent": {o.UserAgent}}}
+	t := &transport{base: string(a), headers: http.Header{"User-Agent": {o.UserAgent}}, timeout: max(o.Timeout, 0)}
 	if o.Token != "" {
 		t.headers.Set("Authorization", "Bearer "+o.Token)
 	}
 	if o.HTTPClient != nil {
-		t.do = doer(*o.HTTPClient)
+		t.sendHTTP = withClient(*o.HTTPClient)
 		return t
 	}
 	t.own = &http.Transport{
-		DialContext:            limited(o.Dial, o.Timeout),
+		DialContext:            dialWithin(t.timeout, o.Dial),
 		TLSClientConfig:        o.TLS.Clone(), // nil stays nil
-		TLSHandshakeTimeout:    max(o.Timeout, 0),
+		TLSHandshakeTimeout:    t.timeout,
 		MaxIdleConnsPerHost:    o.IdleConns,
 		IdleConnTimeout:        idleFor,
 		MaxResponseHeaderBytes: maxHead,
@@ -52,12 +62,12 @@ func newTransport(o Options, a address) *transport {
 		Protocols:              new(http.Protocols),
 	}
 	t.own.Protocols.SetHTTP1(true) // trace closes connections, which must not be shared
-	t.do = t.own.RoundTrip
+	t.sendHTTP = t.own.RoundTrip
 	return t
 }
 
-// doer uses a client of the caller's choice.
-func doer(client http.Client) func(*http.Request) (*http.Response, error) {
+// withClient sends with the caller's client.
+func withClient(client http.Client) func(*http.Request) (*http.Response, error) {
 	client.Timeout = 0 // it would end waits and watches
 	if client.CheckRedirect == nil {
 		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -67,42 +77,42 @@ func doer(client http.Client) func(*http.Request) (*http.Response, error) {
 
 type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// limited makes connections within the limit. Even a wait without an end must
+// dialWithin limits how long connecting takes. Even a wait without an end must
 // not wait for ever for a server that is not there.
-func limited(dial dialer, limit time.Duration) dialer {
-	if limit <= 0 {
+func dialWithin(timeout time.Duration, dial dialer) dialer {
+	if timeout == 0 {
 		return dial
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, limit)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		return dial(ctx, network, address)
 	}
 }
 
-// exchange sends a request and reads the answer. An error that is a *notSent
-// says that nothing of the request can have arrived.
-func (t *transport) exchange(ctx context.Context, q *request) (reply, error) {
-	if q.timeout > 0 {
-		limited, cancel := context.WithTimeout(ctx, q.timeout)
+// exchange sends a call and reads the answer. An error that is a *notSent says
+// that nothing of the call can have arrived.
+func (t *transport) exchange(ctx context.Context, c *call) (reply, error) {
+	if t.timeout > 0 && c.effect != waits {
+		limited, cancel := context.WithTimeout(ctx, t.timeout)
 		defer cancel()
 		ctx = limited
 	}
-	a, err := t.send(ctx, q)
+	a, err := t.send(ctx, c)
 	if err != nil {
 		return reply{}, err
 	}
 	return readReply(a)
 }
 
-// send sends a request and returns the head of the answer, whose body must be
+// send sends a call and returns the head of the answer, whose body must be
 // closed.
-func (t *transport) send(ctx context.Context, q *request) (*http.Response, error) {
-	r, err := t.request(ctx, q)
+func (t *transport) send(ctx context.Context, c *call) (*http.Response, error) {
+	r, err := t.request(ctx, c)
 	if err != nil {
 		return nil, &notSent{err}
 	}
-	a, err := t.do(r)
+	a, err := t.sendHTTP(r)
 	if err == nil && a.StatusCode == http.StatusSwitchingProtocols {
 		_ = a.Body.Close()
 		err = errSwitched
@@ -114,52 +124,114 @@ func (t *transport) send(ctx context.Context, q *request) (*http.Response, error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // what it adds, the method and the URL, is known
 	}
-	if q.progress.Load() != sent {
+	if c.progress.Load() != sent {
 		err = &notSent{err}
 	}
 	return nil, err
 }
 
-// request makes the request of net/http.
-func (t *transport) request(ctx context.Context, q *request) (*http.Request, error) {
+// request returns the HTTP request of a call.
+func (t *transport) request(ctx context.Context, c *call) (*http.Request, error) {
 	if t.own != nil {
-		ctx = q.trace(ctx)
+		ctx = c.trace(ctx)
 	}
 	var body io.Reader
-	if q.body != nil {
-		body = bytes.NewReader(q.body)
+	if c.json != nil {
+		body = bytes.NewReader(c.json)
 	}
-	r, err := http.NewRequestWithContext(ctx, q.method, t.base+q.target, body)
+	r, err := http.NewRequestWithContext(ctx, c.method, t.base+c.target, body)
 	if err != nil {
 		return nil, err
 	}
-	if q.body != nil && t.own == nil {
+	if c.json != nil && t.own == nil {
 		r.GetBody = func() (io.ReadCloser, error) {
-			q.restart()
-			return observed{bytes.NewReader(q.body), q}, nil
+			c.restart()
+			return observedBody{bytes.NewReader(c.json), c}, nil
 		}
 		r.Body, _ = r.GetBody()
 	}
 	for key, values := range t.headers {
 		r.Header[key] = values
 	}
-	if q.body != nil {
+	if c.json != nil {
 		r.Header["Content-Type"] = jsonType
 	}
-	if q.resume > 0 {
-		r.Header.Set("Last-Event-ID", strconv.FormatUint(q.resume, 10))
+	if c.after > 0 {
+		r.Header.Set("Last-Event-ID", strconv.FormatUint(c.after, 10))
 	}
-	if q.repeatable {
-		r.Header["Idempotency-Key"] = nil // says so to net/http, and is not sent
+	if c.effect == reads {
+		r.Header["Idempotency-Key"] = nil // allows net/http to repeat it; is not sent
 	}
 	return r, nil
 }
 
 var jsonType = []string{"application/json"}
 
-// close ends idle connections. A client of the caller's is not ours to close.
+// close closes idle connections. The caller's client is not ours to close.
 func (t *transport) close() {
 	if t.own != nil {
 		t.own.CloseIdleConnections()
 	}
+}
+
+// trace follows the call through our own transport, which asks for another
+// connection only if nothing was written to the last one, or if the call may be
+// repeated. A connection that is closed before the request is written carries
+// nothing of it.
+func (c *call) trace(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { c.restart() },
+		GotConn: func(i httptrace.GotConnInfo) {
+			if !c.maySend() {
+				_ = i.Conn.Close()
+			}
+		},
+	})
+}
+
+// observedBody is the body in a transport that is not ours: what has not been
+// read has not been sent, and what cannot be read never will be.
+type observedBody struct {
+	*bytes.Reader
+	call *call
+}
+
+func (b observedBody) Read(p []byte) (int, error) {
+	if !b.call.maySend() {
+		return 0, context.Canceled
+	}
+	return b.Reader.Read(p)
+}
+
+// WriteTo is Read for transports that prefer it.
+func (b observedBody) WriteTo(w io.Writer) (int64, error) {
+	if !b.call.maySend() {
+		return 0, context.Canceled
+	}
+	return b.Reader.WriteTo(w)
+}
+
+func (b observedBody) Close() error { return nil }
+
+// notSent is an error from before anything of the call can have arrived.
+type notSent struct{ error }
+
+func (e *notSent) Unwrap() error { return e.error }
+
+// reply is a whole answer.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// readReply reads the whole answer, into memory of its own.
+func readReply(a *http.Response) (reply, error) {
+	defer a.Body.Close()
+	buffer := bytes.NewBuffer(make([]byte, 0, max(512, min(a.ContentLength+bytes.MinRead, 64<<10))))
+	n, err := buffer.ReadFrom(io.LimitReader(a.Body, maxAnswer+1))
+	if err == nil && n > maxAnswer {
+		err = errTooLong
+	}
+	return reply{a.StatusCode, a.Header, buffer.Bytes()}, err
 }

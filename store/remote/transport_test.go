@@ -265,7 +265,7 @@ func TestTLS(t *testing.T) {
 
 // A caller that leaves before there is a connection knows that nothing happened,
 // and nothing does when there is one.
-func TestLeavingWhileDialling(t *testing.T) {
+func TestCallerLeavesWhileDialling(t *testing.T) {
 	for name, own := range map[string]bool{"OwnConnections": true, "HTTPClient": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

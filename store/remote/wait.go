@@ -10,25 +10,25 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// Wait implements leasehold.Waiter. The wait is one long request, and has an id
-// in any case: the caller's, or one of the client's own. If the connection breaks,
-// the server keeps the place of the caller's id for a while, and Wait asks again
-// for as long as that lasts.
+// Wait implements leasehold.Waiter. A wait is one long request, and always has an
+// id: the caller's, or one that the client made. If the connection breaks, the
+// server keeps the place of a caller's id for a while, and Wait sends the request
+// again for as long as that lasts.
 func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	if err := r.Validate(); err != nil {
-		return leasehold.Grant{}, explain("acquire", r.Resource, err)
+		return leasehold.Grant{}, localError("acquire", r.Resource, err)
 	}
-	w := &wait{Store: s, request: r, began: time.Now(), own: r.ID.IsZero()}
-	if w.own {
+	w := &wait{Store: s, request: r, started: time.Now(), ownID: r.ID.IsZero()}
+	if w.ownID {
 		w.request.ID = leasehold.NewID()
 	}
 	for {
-		g, err := w.ask(ctx)
+		g, err := w.try(ctx)
 		if err == nil {
-			g.Waited = w.since(g.Waited)
+			g.Waited = w.total(g.Waited)
 			return g, nil
 		}
-		again, err := w.judge(ctx, err)
+		again, err := w.again(ctx, err)
 		if !again {
 			if errors.Is(err, leasehold.ErrUnknown) {
 				w.cleanUp()
@@ -38,72 +38,73 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 	}
 }
 
-// wait is a wait under way, which may take several requests.
+// wait is a wait under way, which may need several requests.
 type wait struct {
 	*Store
 	request leasehold.AcquireRequest
-	own     bool // the id is the client's
-	began   time.Time
-	asked   time.Time     // when the last request was made
+	ownID   bool // the client made the id
+	started time.Time
+	sentAt  time.Time     // of the last request
 	broken  time.Time     // when the connection broke; zero: it did not
-	pause   time.Duration // before asking again
+	pause   time.Duration // before the next request
 }
 
-// ask makes one request for the time that remains.
-func (w *wait) ask(ctx context.Context) (leasehold.Grant, error) {
-	w.asked = time.Now()
+// try sends one request, for the time that remains.
+func (w *wait) try(ctx context.Context) (leasehold.Grant, error) {
+	w.sentAt = time.Now()
 	timeout := w.request.Timeout
 	if timeout > 0 {
-		timeout = max(time.Millisecond, timeout-w.asked.Sub(w.began))
+		timeout = max(time.Millisecond, timeout-w.sentAt.Sub(w.started))
 	}
 	c := w.call(timeout)
-	q, err := w.Store.request(c)
-	if err != nil {
+	if err := c.encode(); err != nil {
 		return leasehold.Grant{}, err
 	}
-	p, err := w.start(ctx, q, func() {})
+	a, err := w.start(ctx, c, func() {})
 	if err != nil {
 		return leasehold.Grant{}, w.failure(ctx, c, err)
 	}
 	select {
-	case r := <-p.done:
-		return w.answered(ctx, c, r)
+	case r := <-a.done:
+		return w.decodeGrant(ctx, c, r)
 	case <-ctx.Done():
 	case <-w.open.Done():
 	}
-	w.giveUp(p)
+	w.abandon(a)
 	return leasehold.Grant{}, w.failure(ctx, c, errLeft)
 }
 
-// call asks for the lease, and to wait for it for so long.
-func (w *wait) call(timeout time.Duration) call {
+// call returns the call that waits for the lease so long.
+func (w *wait) call(timeout time.Duration) *call {
 	r := w.request
 	r.Timeout = timeout
-	return call{op: "acquire", resource: r.Resource, effect: waits, target: "/v1/leases/acquire", body: wire.FromAcquire(r, true)}
+	return &call{op: "acquire", resource: r.Resource, effect: waits, target: "/v1/leases/acquire", body: wire.FromAcquire(r, true)}
 }
 
-func (w *wait) answered(ctx context.Context, c call, r result) (leasehold.Grant, error) {
+// decodeGrant decodes the result of a request.
+func (w *wait) decodeGrant(ctx context.Context, c *call, r result) (leasehold.Grant, error) {
 	if r.err != nil {
 		return leasehold.Grant{}, w.failure(ctx, c, r.err)
 	}
 	var g wire.Grant
-	if err := w.understand(ctx, c, r.reply, &g); err != nil {
+	if err := w.decode(ctx, c, r.reply, &g); err != nil {
 		return leasehold.Grant{}, err
 	}
-	return w.granted(ctx, c, w.request, g, true)
+	return w.checkGrant(ctx, c, w.request, g, true)
 }
 
-// since makes the server's waited count from the beginning. It may only come
-// out shorter than the truth, because the ttl is counted from its end.
-func (w *wait) since(waited time.Duration) time.Duration {
+// total adds the time before the last request to how long the server says that
+// it waited. It may only be shorter than the truth: the ttl is counted from there.
+func (w *wait) total(waited time.Duration) time.Duration {
 	if waited == leasehold.WaitUnknown {
 		return waited
 	}
-	return w.asked.Sub(w.began) + waited
+	return w.sentAt.Sub(w.started) + waited
 }
 
-// judge decides whether to ask again, and makes it time for that.
-func (w *wait) judge(ctx context.Context, err error) (again bool, _ error) {
+// again decides whether to send another request, and pauses before it.
+// Otherwise it completes the error.
+func (w *wait) again(ctx context.Context, err error) (bool, error) {
 	var e *leasehold.Error
 	if !errors.As(err, &e) {
 		return false, err
@@ -111,22 +112,23 @@ func (w *wait) judge(ctx context.Context, err error) (again bool, _ error) {
 	switch {
 	case e.Reason == leasehold.ReasonTimeout && w.request.Timeout == leasehold.NoTimeout:
 		w.broken, w.pause = time.Time{}, 0
-		return true, nil // the longest wait there is has ended, and ours has not
-	case w.lost(e) && w.rest(ctx):
+		return true, nil // the longest wait of the server has ended, and ours has not
+	case w.placeKept(e) && w.backOff(ctx):
 		return true, nil
 	case e.Reason == leasehold.ReasonUnavailable && e.Store == kind && !w.broken.IsZero() && !w.closed():
-		e.Reason = leasehold.ReasonUnknown // nobody knows of the request that broke
+		e.Reason = leasehold.ReasonUnknown // of the request that broke
 	case e.Reason == leasehold.ReasonCancelled && e.Store == kind:
-		e.Waited = time.Since(w.began)
+		e.Waited = time.Since(w.started)
 	case e.Waited > 0:
-		e.Waited = w.since(e.Waited)
+		e.Waited = w.total(e.Waited)
 	}
 	return false, err
 }
 
-// lost reports whether the connection broke and the place may still be there.
-func (w *wait) lost(e *leasehold.Error) bool {
-	if w.own || e.Store != kind {
+// placeKept reports whether the connection broke and the server may still keep
+// the place.
+func (w *wait) placeKept(e *leasehold.Error) bool {
+	if w.ownID || e.Store != kind {
 		return false
 	}
 	switch {
@@ -137,12 +139,12 @@ func (w *wait) lost(e *leasehold.Error) bool {
 	}
 	timeout := w.request.Timeout
 	return !w.closed() && time.Since(w.broken) < leasehold.KeptPlace &&
-		(timeout <= 0 || time.Since(w.began) < timeout)
+		(timeout <= 0 || time.Since(w.started) < timeout)
 }
 
-// rest lets a server that restarts come back: at once, then every so often. It
-// reports whether there is still somebody to ask for.
-func (w *wait) rest(ctx context.Context) bool {
+// backOff pauses for a server that restarts: first not at all, then longer each
+// time. It reports whether the store is still open.
+func (w *wait) backOff(ctx context.Context) bool {
 	if w.pause > 0 {
 		timer := time.NewTimer(w.pause/2 + rand.N(w.pause))
 		defer timer.Stop()

@@ -14,8 +14,8 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// asked reads the body of an acquire.
-func asked(t testing.TB, r *http.Request) wire.AcquireRequest {
+// decodeAcquire reads the body of an acquire.
+func decodeAcquire(t testing.TB, r *http.Request) wire.AcquireRequest {
 	var in wire.AcquireRequest
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		t.Errorf("the body of %s is not JSON: %v", r.URL, err)
@@ -37,13 +37,13 @@ func sever(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 
 // A wait that loses its connection asks again with the same id for what remains
 // of its time, and counts the whole of it.
-func TestWaitAsksAgainWithItsID(t *testing.T) {
+func TestWaitRetriesWithItsID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := request()
 		r.ID, r.Timeout = leasehold.NewID(), time.Minute
 		var timeouts []int64
 		s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			in := asked(t, req)
+			in := decodeAcquire(t, req)
 			if in.LeaseID != r.ID.Reveal() || !in.Blocking {
 				t.Errorf("the server was asked with another id, or not to wait")
 			}
@@ -83,7 +83,7 @@ func TestWaitOutlastsARestart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				back := time.Now().Add(c.down)
 				s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-					in := asked(t, req)
+					in := decodeAcquire(t, req)
 					if time.Now().Before(back) {
 						sever(w)
 					}
@@ -128,7 +128,7 @@ func TestWaitWithoutAnIDIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waits := 0
 		s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			if in := asked(t, req); in.Blocking && in.TimeoutMS == nil {
+			if in := decodeAcquire(t, req); in.Blocking && in.TimeoutMS == nil {
 				waits++ // other than to end it
 			}
 			sever(w)
@@ -147,7 +147,7 @@ func TestWaitForDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := 0
 		s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			in := asked(t, req)
+			in := decodeAcquire(t, req)
 			if requests++; requests == 4 {
 				grantTo(w, in, 0)
 				return
@@ -169,7 +169,7 @@ func TestWaitReportsTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := true
 		s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			in := asked(t, req)
+			in := decodeAcquire(t, req)
 			time.Sleep(time.Second)
 			if first {
 				first = false
@@ -188,15 +188,17 @@ func TestWaitReportsTheTimeout(t *testing.T) {
 
 // A wait that does not tell how long it took must not look immediate.
 func TestWaitOfUnknownLength(t *testing.T) {
-	s := server(t, nil, func(w http.ResponseWriter, req *http.Request) { grantTo(w, asked(t, req), leasehold.WaitUnknown) })
+	s := server(t, nil, func(w http.ResponseWriter, req *http.Request) {
+		grantTo(w, decodeAcquire(t, req), leasehold.WaitUnknown)
+	})
 	if g, err := s.Wait(t.Context(), request()); err != nil || g.Waited != leasehold.WaitUnknown {
 		t.Errorf("Wait = %v, Waited %v; want WaitUnknown", err, g.Waited)
 	}
 }
 
-// The grant that comes when the caller of an acquire has left is given back,
-// unless the caller can ask for it again.
-func TestLateGrantsAreGivenBack(t *testing.T) {
+// The grant that comes after the caller of an acquire has left is released,
+// unless the caller proposed its id.
+func TestUnclaimedGrantsAreReleased(t *testing.T) {
 	for _, proposed := range []leasehold.ID{{}, leasehold.NewID()} {
 		synctest.Test(t, func(t *testing.T) {
 			d, gate := blocked(t)
@@ -216,12 +218,12 @@ func TestLateGrantsAreGivenBack(t *testing.T) {
 	}
 }
 
-// A server that does not take note of the leave does not hold up the caller.
-func TestLeavingIsQuick(t *testing.T) {
+// A server that does not answer does not delay a caller that leaves.
+func TestAbandonIsQuick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
 		s := overPipes(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			_ = asked(t, req)
+			_ = decodeAcquire(t, req)
 			<-over
 		}))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -14,8 +14,8 @@ import (
 	"github.com/leasehold/leasehold/wire"
 )
 
-// silence is how long a stream may say nothing. The server sends a comment four
-// times as often, so that a dead connection is found out.
+// silence is how long a stream may send nothing. The server sends a comment every
+// quarter of that, so that a dead connection is noticed.
 const silence = time.Minute
 
 var (
@@ -23,21 +23,20 @@ var (
 	errEnded  = errors.New("the server ended the stream; watch again after the last record it sent")
 )
 
-// Watch implements leasehold.Watcher. It does not connect again by itself: what
-// was missed in between is the caller's to ask for, with WatchRequest.After.
+// Watch implements leasehold.Watcher. It does not reconnect: the caller watches
+// again, with WatchRequest.After.
 func (s *Store) Watch(ctx context.Context, r leasehold.WatchRequest, each func(leasehold.Notice) error) error {
 	if err := r.Validate(); err != nil {
-		return explain("watch", "", err)
+		return localError("watch", "", err)
 	}
 	q := query{path: "/v1/events"}
-	q.add("prefix", r.Prefix)
-	q.add("holder", r.Holder)
-	c := call{op: "watch", effect: reads, method: http.MethodGet, target: q.String()}
+	q.filter("", r.Prefix, r.Holder)
+	c := &call{op: "watch", effect: reads, method: http.MethodGet, target: q.String(), after: r.After}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer quiet.Stop()
-	a, err := s.stream(ctx, c, r.After)
+	a, err := s.stream(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -48,8 +47,8 @@ func (s *Store) Watch(ctx context.Context, r leasehold.WatchRequest, each func(l
 	return s.follow(ctx, c, newEvents(a.Body, func() { quiet.Reset(silence) }), each)
 }
 
-// follow passes the events on until the stream ends or each has had enough.
-func (s *Store) follow(ctx context.Context, c call, stream *events, each func(leasehold.Notice) error) error {
+// follow calls each for every event until the stream ends or each fails.
+func (s *Store) follow(ctx context.Context, c *call, stream *events, each func(leasehold.Notice) error) error {
 	for {
 		e, err := stream.next()
 		if err != nil {
@@ -68,7 +67,7 @@ func (s *Store) follow(ctx context.Context, c call, stream *events, each func(le
 	}
 }
 
-// notice reads an event. Kinds of events that are not known here are not ours.
+// notice decodes an event. Events of unknown kinds are not ours.
 func notice(e event) (_ leasehold.Notice, ours bool, _ error) {
 	if e.name == "" || e.name == "message" {
 		return leasehold.Notice{}, false, nil
@@ -91,15 +90,14 @@ func notice(e event) (_ leasehold.Notice, ours bool, _ error) {
 }
 
 // stream makes a call whose answer is read as it comes.
-func (s *Store) stream(ctx context.Context, c call, resume uint64) (*http.Response, error) {
-	q := &request{method: c.method, target: c.target, resume: resume, repeatable: true}
+func (s *Store) stream(ctx context.Context, c *call) (*http.Response, error) {
 	until, cancel := with(ctx, s.open)
-	a, err := s.transport.send(until, q)
+	a, err := s.transport.send(until, c)
 	if err != nil {
 		cancel()
 		return nil, s.failure(ctx, c, err)
 	}
-	a.Body = &cancelling{a.Body, cancel}
+	a.Body = &cancelBody{a.Body, cancel}
 	if a.StatusCode == http.StatusOK {
 		return a, nil
 	}
@@ -107,19 +105,19 @@ func (s *Store) stream(ctx context.Context, c call, resume uint64) (*http.Respon
 	if err != nil {
 		return nil, s.failure(ctx, c, err)
 	}
-	if err := s.understand(ctx, c, r, new(struct{})); err != nil {
+	if err := s.decode(ctx, c, r, new(struct{})); err != nil {
 		return nil, err
 	}
 	return nil, s.failure(ctx, c, errNonsense)
 }
 
-// cancelling is a body whose request ends with it.
-type cancelling struct {
+// cancelBody is a body whose Close ends the request.
+type cancelBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
-func (c *cancelling) Close() error {
+func (c *cancelBody) Close() error {
 	c.cancel()
 	return c.ReadCloser.Close()
 }

@@ -72,7 +72,7 @@ func TestWatchEnds(t *testing.T) {
 	typed(t, "Watch of an impossible prefix", err, leasehold.ReasonInvalid)
 }
 
-func TestWatchOfStrangers(t *testing.T) {
+func TestWatchOtherAnswers(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"no stream":      func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, 1) },
 		"no content":     func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) },

@@ -14,9 +14,9 @@ import (
 )
 
 // Backup writes a consistent copy of the running store to path, which must not
-// exist. It holds all that was acknowledged before the call, lease ids
+// exist. It holds everything that was answered before the call, lease ids
 // included, so it is readable by its owner only. Commits go on meanwhile. When
-// ctx ends the copy is given up and nothing is left behind.
+// ctx ends the copy is deleted.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	path, err := resolve(path)
 	if err == nil && s.LowOnSpace() {
@@ -25,12 +25,12 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	if err != nil {
 		return unavailable("backup", path, err)
 	}
-	err = publish(path, func(partial string) error {
+	err = createWhole(path, func(partial string) error {
 		err := s.journal.read(ctx, &s.journal.scanners, func(conn *sqlite.Conn) error { return copyInto(conn, partial) })
 		if err != nil {
 			return err
 		}
-		return explain(partial, forgetBoot(partial))
+		return fileErr(partial, clearBoot(partial))
 	})
 	return unavailable("backup", path, err)
 }
@@ -38,19 +38,19 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 // copyInto writes a compact copy of the connection's database, as of now, into
 // an empty file.
 func copyInto(conn *sqlite.Conn, path string) error {
-	return sqlitex.ExecuteTransient(conn, "VACUUM INTO ?", &sqlitex.ExecOptions{Args: []any{path}})
+	return sqlitex.ExecuteTransient(conn, sqlCopyInto, &sqlitex.ExecOptions{Args: []any{path}})
 }
 
-// forgetBoot makes a copy one of no boot: where a backup is opened, and when,
-// says nothing about how long its leases were alive. If it fails, or the process
-// dies, the copy is thrown away, so it needs no journal; replace syncs it.
-func forgetBoot(path string) (err error) {
+// clearBoot removes the saved clocks from a copy: where and when a backup is opened
+// says nothing about how much of its leases has passed. If it fails, or the
+// process dies, the copy is deleted, so it needs no journal; replace syncs it.
+func clearBoot(path string) (err error) {
 	conn, err := connect(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	for _, sql := range []string{"PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", sqlForgetBoot} {
+	for _, sql := range []string{"PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", sqlClearBoot} {
 		if err := run(conn, sql); err != nil {
 			return err
 		}
@@ -58,10 +58,10 @@ func forgetBoot(path string) (err error) {
 	return nil
 }
 
-// publish makes a new file at path, whole or not at all: write fills a file
-// beside it, which takes its name when it is synced. The name is reserved first
-// with an empty file, so that nothing that exists is ever overwritten.
-func publish(path string, write func(partial string) error) (err error) {
+// createWhole makes a new file at path, whole or not at all: write fills a file
+// beside it, which is renamed when it is synced. An empty file reserves the name
+// first, so that nothing that exists is ever overwritten.
+func createWhole(path string, write func(partial string) error) (err error) {
 	if err := createEmpty(path); err != nil {
 		return err
 	}
@@ -88,22 +88,22 @@ func createEmpty(path string) error {
 		return &fileError{path: path, what: ErrExists, detail: "exists already; name another file, or move it away"}
 	}
 	if err != nil {
-		return explain(path, err)
+		return fileErr(path, err)
 	}
 	return file.Close()
 }
 
-// replace gives the file another name, in one step that lasts.
+// replace syncs the file and renames it, durably.
 func replace(from, to string) error {
 	file, err := os.OpenFile(from, os.O_RDWR, 0)
 	if err != nil {
-		return explain(from, err)
+		return fileErr(from, err)
 	}
 	if err := errors.Join(file.Sync(), file.Close()); err != nil {
-		return explain(from, err)
+		return fileErr(from, err)
 	}
 	if err := os.Rename(from, to); err != nil {
-		return fmt.Errorf("could not put %s in its place: %w", to, explain(to, err))
+		return fmt.Errorf("could not put %s in its place: %w", to, fileErr(to, err))
 	}
-	return explain(to, fsutil.SyncDir(filepath.Dir(to)))
+	return fileErr(to, fsutil.SyncDir(filepath.Dir(to)))
 }

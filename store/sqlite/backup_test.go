@@ -18,7 +18,7 @@ import (
 )
 
 // TestBackupAndRestore copies a store that is being hammered. The copy holds
-// what had been acknowledged, makes sense in itself, and goes on with tokens
+// what had been acknowledged, is consistent, and continues with tokens
 // that were never given out.
 func TestBackupAndRestore(t *testing.T) {
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func TestBackupAndRestore(t *testing.T) {
 		})
 	}
 	waitFor(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(acked) > 100 })
-	if _, err := takeToy(t.Context(), s, "toy"); err != nil {
+	if _, err := acquireToy(t.Context(), s, "toy"); err != nil {
 		t.Fatal(err)
 	}
 	mu.Lock()
@@ -79,13 +79,13 @@ func TestBackupAndRestore(t *testing.T) {
 	if g := mustAcquire(t, s, "new"); g.Token <= TokensSkipped || g.Token <= last {
 		t.Errorf("Acquire() after the restore = token %d, want more than 2^32 and %d", g.Token, last)
 	}
-	w := newWitness()
+	w := newChecker()
 	w.checkHistory(t, s)
 	w.checkOrphans(t, w.listAll(t, s))
 	t.Logf("%d leases before the backup, %d in all", len(before), len(acked))
 }
 
-// waitFor waits for something that goroutines on a real file bring about.
+// waitFor waits until f is true.
 func waitFor(t *testing.T, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !f(); {
@@ -120,8 +120,8 @@ func TestBackupRefuses(t *testing.T) {
 	mustAcquire(t, s, "s")
 }
 
-// TestBackupGivenUp leaves nothing behind.
-func TestBackupGivenUp(t *testing.T) {
+// TestBackupCancelled leaves nothing behind.
+func TestBackupCancelled(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, filepath.Join(dir, "leases.db"), nil)
 	path := filepath.Join(dir, "backup.db")
@@ -204,7 +204,7 @@ func TestRestoreRefuses(t *testing.T) {
 			what: ErrNewer, says: "version 99",
 		},
 		"backup is damaged": {
-			make: func(t *testing.T, backup, _ string) { smash(t, backup, 0.5, 0.9) },
+			make: func(t *testing.T, backup, _ string) { corrupt(t, backup, 0.5, 0.9) },
 			what: ErrDamaged, says: "is damaged",
 		},
 		"tokens are used up": {
@@ -269,26 +269,26 @@ func TestRestoreReplaces(t *testing.T) {
 	}
 }
 
-// TestRestoreOverTheKilled: the process was killed, its log is still there, and
+// TestRestoreOverAKilledStore: the process was killed, its log is still there, and
 // so is what a restore that was killed itself had left.
-func TestRestoreOverTheKilled(t *testing.T) {
+func TestRestoreOverAKilledStore(t *testing.T) {
 	dir := t.TempDir()
 	backup, g := backedUp(t, dir)
 	for _, damaged := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "leases.db")
-		newWitness().watch(t, path, 50*time.Millisecond, false)
+		newChecker().watch(t, path, 50*time.Millisecond, false)
 		if _, err := os.Stat(path + "-wal"); err != nil {
 			t.Fatalf("the killed process left no log: %v", err)
 		}
 		write(t, path+".restoring", "half")
 		if damaged {
-			smash(t, path, 0.3, 1)
+			corrupt(t, path, 0.3, 1)
 		}
 		if err := Restore(t.Context(), backup, path, &RestoreOptions{Replace: true}); err != nil {
 			t.Fatalf("Restore() = %v", err)
 		}
 		s := newStore(t, path, nil)
-		if leases := newWitness().listAll(t, s); len(leases) != 1 || leases["r"].Token != g.Token {
+		if leases := newChecker().listAll(t, s); len(leases) != 1 || leases["r"].Token != g.Token {
 			t.Errorf("after the restore the leases are %v, want that of the backup", leases)
 		}
 		s.Close()

@@ -76,7 +76,7 @@ func TestShortLeasesLeaveLittle(t *testing.T) {
 }
 
 // BenchmarkShortLeases holds short leases with 7 KB of metadata, as fast as it
-// can, and tells what they leave: in steady state neither number grows.
+// can, and reports what they leave: in steady state neither number grows.
 func BenchmarkShortLeases(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "leases.db")
 	s := newStore(b, path, &Options{Durability: DurabilityNormal})

@@ -55,7 +55,7 @@ func TestOpenReadOnly(t *testing.T) {
 			chmod(t, dir, c.dir)
 			defer chmod(t, dir, 0o755)
 			untouched(t, path, func() {
-				said := play(t, "readonly", path)
+				said := runChild(t, "readonly", path)
 				if !strings.HasPrefix(said, "readonly=true unavailable=true ") || !strings.Contains(said, "check the rights") {
 					t.Errorf("Open() of what cannot be written: %s", said)
 				}
@@ -75,7 +75,7 @@ func chmod(t *testing.T, path string, mode os.FileMode) {
 // grow any more.
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	said := play(t, "full", path)
+	said := runChild(t, "full", path)
 	t.Log(said)
 	if !strings.HasSuffix(said, "works again") {
 		t.Errorf("the process on a full disk said:\n%s", said)

@@ -13,11 +13,11 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-func init() { children["remaining"] = tellRemaining }
+func init() { children["remaining"] = printRemaining }
 
-// tellRemaining says how long the lease on r has left, and for how long this
+// printRemaining prints how long the lease on r has left, and for how long this
 // process can have shortened it.
-func tellRemaining(path string) error {
+func printRemaining(path string) error {
 	began := time.Now()
 	s, err := Open(context.Background(), path, nil)
 	if err != nil {

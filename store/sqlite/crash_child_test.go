@@ -18,8 +18,8 @@ const (
 	hammerOwn     = 4 // resources of each
 	hammerSharers = 4 // who queue for what they share
 	hammerShared  = 2 // what they queue for
-	hammerToys    = 3 // who go through the seam
-	hammerBriefs  = 3 // who let their leases end by themselves
+	hammerToys    = 3 // who write rows of a module
+	hammerBriefs  = 3 // who let their leases expire
 	hammerTimeout = 20 * time.Second
 )
 
@@ -37,7 +37,7 @@ func hammer(path string) error {
 			return err
 		}
 	}
-	say("ready")
+	printLine("ready")
 	failed := make(chan error)
 	for i := range hammerWorkers {
 		go func() { failed <- worker(ctx, s, fmt.Sprintf("worker-%d", i)) }()
@@ -49,17 +49,17 @@ func hammer(path string) error {
 		go func() { failed <- brief(ctx, s, fmt.Sprintf("brief/%d", i)) }()
 	}
 	for i := range hammerToys {
-		go func() { failed <- toyKeeper(ctx, s, fmt.Sprintf("toy/%d", i)) }()
+		go func() { failed <- toyWorker(ctx, s, fmt.Sprintf("toy/%d", i)) }()
 	}
 	return <-failed
 }
 
-// say writes one line in one system call: a killed process loses no line that
-// it has said, and never says half of one.
-func say(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
+// printLine writes one line in one system call: a killed process loses no line
+// and never prints half of one.
+func printLine(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
 
-// worker goes round its own resources and does to each whatever can be done.
-// What an earlier process left held it breaks.
+// worker runs operations on its own resources. It breaks leases that an earlier
+// process left.
 func worker(ctx context.Context, s *Store, name string) error {
 	held := map[string]leasehold.Lease{}
 	for i := range hammerOwn {
@@ -89,9 +89,9 @@ func worker(ctx context.Context, s *Store, name string) error {
 	}
 }
 
-// operate announces one operation, does it, and says what came of it.
+// operate prints an operation before and after it runs.
 func operate(ctx context.Context, s *Store, op string, l leasehold.Lease, held map[string]leasehold.Lease) error {
-	say("try %s %s", op, l.Resource)
+	printLine("try %s %s", op, l.Resource)
 	id := leasehold.NewID()
 	ttl := time.Duration(1+rand.IntN(20)) * time.Hour
 	var err error
@@ -122,7 +122,7 @@ func operate(ctx context.Context, s *Store, op string, l leasehold.Lease, held m
 		held[l.Resource] = l
 		secret = l.ID.Reveal() // to the parent, which is the owner
 	}
-	say("did %s %s %s %d %s %d %d %s", op, l.Resource, l.Holder, l.Token, l.State, l.Renewals, int64(l.TTL), secret)
+	printLine("did %s %s %s %d %s %d %d %s", op, l.Resource, l.Holder, l.Token, l.State, l.Renewals, int64(l.TTL), secret)
 	return nil
 }
 
@@ -134,7 +134,7 @@ func colleague(holder string) string {
 	return holder + "+"
 }
 
-// sharer queues for a resource with the others, and lets it go again.
+// sharer queues for a resource with the others, and releases it again.
 func sharer(ctx context.Context, s *Store, name string) error {
 	for {
 		r := leasehold.AcquireRequest{Resource: fmt.Sprintf("shared/%d", rand.IntN(hammerShared)), Holder: name, TTL: time.Hour, Timeout: hammerTimeout}
@@ -145,7 +145,7 @@ func sharer(ctx context.Context, s *Store, name string) error {
 		if err != nil {
 			return err
 		}
-		say("token %d", g.Token)
+		printLine("token %d", g.Token)
 		if _, err := s.Release(ctx, leasehold.ReleaseRequest{ID: g.ID}); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func sharer(ctx context.Context, s *Store, name string) error {
 }
 
 // brief acquires a resource for a second or two whenever it is free, and never
-// lets it go. It says when it asked and when it was answered.
+// releases it. It prints when it called and when it was answered.
 func brief(ctx context.Context, s *Store, resource string) error {
 	for {
 		ttl := time.Second + time.Duration(rand.IntN(1000))*time.Millisecond
@@ -161,7 +161,7 @@ func brief(ctx context.Context, s *Store, resource string) error {
 		g, err := s.Acquire(ctx, leasehold.AcquireRequest{Resource: resource, Holder: "brief", TTL: ttl})
 		switch {
 		case err == nil:
-			say("brief %s %d %d %d %d", resource, g.Token, int64(ttl), asked.UnixNano(), time.Now().UnixNano())
+			printLine("brief %s %d %d %d %d", resource, g.Token, int64(ttl), asked.UnixNano(), time.Now().UnixNano())
 		case !errors.Is(err, leasehold.ErrHeld):
 			return err
 		default:
@@ -170,20 +170,20 @@ func brief(ctx context.Context, s *Store, resource string) error {
 	}
 }
 
-// toyKeeper takes a toy and drops it, for ever.
-func toyKeeper(ctx context.Context, s *Store, resource string) error {
+// toyWorker acquires a toy and releases it, for ever.
+func toyWorker(ctx context.Context, s *Store, resource string) error {
 	if err := breakToy(ctx, s, resource); err != nil {
 		return err
 	}
 	for {
-		id, err := takeToy(ctx, s, resource)
+		id, err := acquireToy(ctx, s, resource)
 		if err != nil {
 			return err
 		}
-		say("toy %s taken", resource)
-		if err := dropToy(ctx, s, resource, id); err != nil {
+		printLine("toy %s taken", resource)
+		if err := releaseToy(ctx, s, resource, id); err != nil {
 			return err
 		}
-		say("toy %s dropped", resource)
+		printLine("toy %s dropped", resource)
 	}
 }

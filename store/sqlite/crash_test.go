@@ -21,26 +21,26 @@ import (
 var crashes = soak.Rounds(10, 50)
 
 // TestCrash kills a process that hammers a store, again and again on the same
-// file, and checks after each death that the file tells exactly what had been
-// acknowledged, give or take the one operation that each worker had begun.
+// file, and checks after each kill that the file holds exactly what had been
+// acknowledged, except for the one operation that each worker had started.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	w := newWitness()
+	c := newChecker()
 	path := filepath.Join(t.TempDir(), "leases.db")
 	for round := range crashes {
 		// A tenth of them die while they start.
 		life := time.Duration(rand.IntN(100)) * time.Millisecond
-		w.watch(t, path, life, round%10 == 9)
-		w.examine(t, path)
+		c.watch(t, path, life, round%10 == 9)
+		c.checkFile(t, path)
 		if t.Failed() {
 			t.Fatalf("after crash %d of %d", round+1, crashes)
 		}
 	}
 	t.Logf("%d crashes; %d operations acknowledged, %d history records, last token %d; %d deaths with operations under way; of the brief leases %d were seen held, %d ended",
-		crashes, w.acks, w.lastSeq, w.lastToken, w.interrupted, w.lasted, w.passed)
+		crashes, c.acks, c.lastSeq, c.lastToken, c.interrupted, c.lasted, c.passed)
 }
 
-// summary is what a worker was told about a lease.
+// summary is what a worker was answered about a lease.
 type summary struct {
 	holder   string
 	token    uint64
@@ -55,8 +55,8 @@ func (s summary) String() string {
 	return fmt.Sprintf("%s by %s with token %d, %d renewals, ttl %v", s.state, s.holder, s.token, s.renewals, time.Duration(s.ttl))
 }
 
-// witness remembers what the processes said and what the file has told.
-type witness struct {
+// checker compares what the processes said with what the file holds.
+type checker struct {
 	acked   map[string]summary // by resource: the last that was acknowledged
 	begun   map[string]string  // by resource: the operation begun since
 	granted map[uint64]string  // every token acknowledged, and for what
@@ -67,7 +67,7 @@ type witness struct {
 	lastToken   uint64                      // of the history
 	last        map[string]leasehold.Record // by resource: its newest record
 
-	briefs map[string]briefly // by resource: the last of those that nobody lets go
+	briefs map[string]briefly // by resource: the last one that nobody releases
 	passed int                // how many of them were seen to end, and not to
 	lasted int
 }
@@ -80,15 +80,15 @@ type briefly struct {
 	asked, answered time.Time
 }
 
-func newWitness() *witness {
-	return &witness{
+func newChecker() *checker {
+	return &checker{
 		acked: map[string]summary{}, begun: map[string]string{}, granted: map[uint64]string{},
 		last: map[string]leasehold.Record{}, briefs: map[string]briefly{},
 	}
 }
 
 // watch runs one process, kills it, and notes what it said.
-func (w *witness) watch(t *testing.T, path string, life time.Duration, early bool) {
+func (c *checker) watch(t *testing.T, path string, life time.Duration, early bool) {
 	t.Helper()
 	cmd := child(context.Background(), "hammer", path)
 	out, err := cmd.StdoutPipe()
@@ -102,7 +102,7 @@ func (w *witness) watch(t *testing.T, path string, life time.Duration, early boo
 	if early {
 		kill()
 	}
-	floor := w.lastToken
+	floor := c.lastToken
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadString('\n')
@@ -114,47 +114,47 @@ func (w *witness) watch(t *testing.T, path string, life time.Duration, early boo
 		}
 		if line == "ready\n" && !early {
 			kill()
-		} else if err := w.hear(line, floor); err != nil {
+		} else if err := c.parseLine(line, floor); err != nil {
 			t.Errorf("%v", err)
 		}
 	}
 	if err := cmd.Wait(); runtime.GOOS != "windows" && cmd.ProcessState.Exited() {
 		t.Errorf("the child ended by itself: %v", err)
 	}
-	if len(w.begun) > 0 {
-		w.interrupted++
+	if len(c.begun) > 0 {
+		c.interrupted++
 	}
 }
 
-// hear notes one line. Floor is the last token that the file had told of.
-func (w *witness) hear(line string, floor uint64) error {
+// parseLine notes one line. Floor is the last token in the file so far.
+func (c *checker) parseLine(line string, floor uint64) error {
 	var op, resource string
 	var s summary
 	if n, _ := fmt.Sscanf(line, "try %s %s", &op, &resource); n == 2 {
-		w.begun[resource] = op
+		c.begun[resource] = op
 		return nil
 	}
 	if n, _ := fmt.Sscanf(line, "did %s %s %s %d %s %d %d %s", &op, &resource, &s.holder, &s.token, &s.state, &s.renewals, &s.ttl, &s.id); n == 8 {
-		delete(w.begun, resource)
-		w.acked[resource] = s
-		w.acks++
+		delete(c.begun, resource)
+		c.acked[resource] = s
+		c.acks++
 		if op == "acquire" || op == "transfer" {
-			return w.grant(s.token, floor, op+" "+resource)
+			return c.grant(s.token, floor, op+" "+resource)
 		}
 		return nil
 	}
 	if n, _ := fmt.Sscanf(line, "token %d", &s.token); n == 1 {
-		w.acks++
-		return w.grant(s.token, floor, "a shared resource")
+		c.acks++
+		return c.grant(s.token, floor, "a shared resource")
 	}
 	var ttl, asked, answered int64
 	if n, _ := fmt.Sscanf(line, "brief %s %d %d %d %d", &resource, &s.token, &ttl, &asked, &answered); n == 5 {
-		w.acks++
-		return errors.Join(w.grant(s.token, floor, resource),
-			w.brief(resource, briefly{s.token, time.Duration(ttl), time.Unix(0, asked), time.Unix(0, answered)}))
+		c.acks++
+		return errors.Join(c.grant(s.token, floor, resource),
+			c.brief(resource, briefly{s.token, time.Duration(ttl), time.Unix(0, asked), time.Unix(0, answered)}))
 	}
 	if n, _ := fmt.Sscanf(line, "toy %s", &resource); n == 1 {
-		w.acks++
+		c.acks++
 		return nil
 	}
 	if line == "ready\n" {
@@ -163,29 +163,29 @@ func (w *witness) hear(line string, floor uint64) error {
 	return fmt.Errorf("the child said %q", line)
 }
 
-// brief notes a lease that nobody lets go. The one before it must have ended.
-func (w *witness) brief(resource string, b briefly) error {
-	before, ok := w.briefs[resource]
-	w.briefs[resource] = b
+// brief notes a lease that nobody releases. The one before it must have ended.
+func (c *checker) brief(resource string, b briefly) error {
+	before, ok := c.briefs[resource]
+	c.briefs[resource] = b
 	if early := before.asked.Add(before.ttl).Sub(b.answered); ok && early > 0 {
 		return fmt.Errorf("%s was granted again %v before the end of token %d", resource, early, before.token)
 	}
 	return nil
 }
 
-func (w *witness) grant(token, floor uint64, what string) error {
-	if before, ok := w.granted[token]; ok {
+func (c *checker) grant(token, floor uint64, what string) error {
+	if before, ok := c.granted[token]; ok {
 		return fmt.Errorf("token %d was given out twice: for %s and for %s", token, before, what)
 	}
 	if token <= floor {
 		return fmt.Errorf("token %d was given out after token %d: %s", token, floor, what)
 	}
-	w.granted[token] = what
+	c.granted[token] = what
 	return nil
 }
 
-// examine opens the file and compares.
-func (w *witness) examine(t *testing.T, path string) {
+// checkFile opens the file and compares.
+func (c *checker) checkFile(t *testing.T, path string) {
 	t.Helper()
 	s, err := Open(t.Context(), path, &Options{Modules: []engine.Module{toys}})
 	if err != nil {
@@ -196,19 +196,19 @@ func (w *witness) examine(t *testing.T, path string) {
 			t.Errorf("Close() = %v", err)
 		}
 	}()
-	leases := w.listAll(t, s)
-	w.checkHistory(t, s)
-	w.checkAcked(t, s, leases)
-	w.checkOrphans(t, leases)
+	leases := c.listAll(t, s)
+	c.checkHistory(t, s)
+	c.checkAcked(t, s, leases)
+	c.checkOrphans(t, leases)
 	checkToys(t, s, leases)
-	w.checkBriefs(t, s)
+	c.checkBriefs(t, s)
 }
 
 // checkBriefs: no lease ends early, though processes die around it, and none
 // outlives its end by more than a second.
-func (w *witness) checkBriefs(t *testing.T, s *Store) {
+func (c *checker) checkBriefs(t *testing.T, s *Store) {
 	t.Helper()
-	for resource, b := range w.briefs {
+	for resource, b := range c.briefs {
 		before := time.Now()
 		status, err := s.Status(t.Context(), resource)
 		switch {
@@ -218,16 +218,16 @@ func (w *witness) checkBriefs(t *testing.T, s *Store) {
 		case status.Locked() && before.After(b.answered.Add(b.ttl+time.Second)):
 			t.Errorf("%s: a lease of %v is held %v after it was granted", resource, b.ttl, before.Sub(b.answered))
 		case status.Locked():
-			w.lasted++
+			c.lasted++
 		case time.Now().Before(b.asked.Add(b.ttl)):
 			t.Errorf("%s: a lease of %v has ended within %v", resource, b.ttl, time.Since(b.asked))
 		default:
-			w.passed++
+			c.passed++
 		}
 	}
 }
 
-func (w *witness) listAll(t *testing.T, s *Store) map[string]leasehold.Lease {
+func (c *checker) listAll(t *testing.T, s *Store) map[string]leasehold.Lease {
 	t.Helper()
 	all := map[string]leasehold.Lease{}
 	r := leasehold.ListRequest{Limit: leasehold.MaxPage}
@@ -250,7 +250,7 @@ func (w *witness) listAll(t *testing.T, s *Store) map[string]leasehold.Lease {
 
 // checkHistory reads what is new: numbered without a gap, and with tokens that
 // only grow.
-func (w *witness) checkHistory(t *testing.T, s *Store) {
+func (c *checker) checkHistory(t *testing.T, s *Store) {
 	t.Helper()
 	var fresh []leasehold.Record // newest first
 	r := leasehold.HistoryRequest{Limit: leasehold.MaxPage}
@@ -260,7 +260,7 @@ func (w *witness) checkHistory(t *testing.T, s *Store) {
 			t.Fatalf("History() = %v", err)
 		}
 		for _, rec := range page.Records {
-			if done = rec.Seq <= w.lastSeq; done {
+			if done = rec.Seq <= c.lastSeq; done {
 				break
 			}
 			fresh = append(fresh, rec)
@@ -269,47 +269,47 @@ func (w *witness) checkHistory(t *testing.T, s *Store) {
 		done = done || r.Cursor == ""
 	}
 	for i := len(fresh) - 1; i >= 0; i-- {
-		w.read(t, fresh[i])
+		c.read(t, fresh[i])
 	}
 }
 
-func (w *witness) read(t *testing.T, rec leasehold.Record) {
-	if rec.Seq != w.lastSeq+1 {
-		t.Errorf("history record %d follows %d", rec.Seq, w.lastSeq)
+func (c *checker) read(t *testing.T, rec leasehold.Record) {
+	if rec.Seq != c.lastSeq+1 {
+		t.Errorf("history record %d follows %d", rec.Seq, c.lastSeq)
 	}
-	w.lastSeq = rec.Seq
+	c.lastSeq = rec.Seq
 	switch rec.Kind {
 	case leasehold.KindFailed, leasehold.KindPurged, leasehold.KindConfigured:
-		return // tells of a request or of the store, not of a lease
+		return // about a request or the store, not about a lease
 	}
-	if before, ok := w.last[rec.Resource]; ok && before.After != rec.Before {
+	if before, ok := c.last[rec.Resource]; ok && before.After != rec.Before {
 		t.Errorf("history record %d of %s goes from %v to %v, but the one before it went to %v",
 			rec.Seq, rec.Resource, rec.Before, rec.After, before.After)
 	}
-	w.last[rec.Resource] = rec
+	c.last[rec.Resource] = rec
 	if rec.Kind == leasehold.KindAcquired || rec.Kind == leasehold.KindTransferred {
-		if rec.Token <= w.lastToken {
-			t.Errorf("history record %d grants token %d after token %d", rec.Seq, rec.Token, w.lastToken)
+		if rec.Token <= c.lastToken {
+			t.Errorf("history record %d grants token %d after token %d", rec.Seq, rec.Token, c.lastToken)
 		}
-		w.lastToken = rec.Token
+		c.lastToken = rec.Token
 	}
 }
 
-// checkAcked compares every resource of one worker with what it was told. From
-// here on what the file tells is what counts.
-func (w *witness) checkAcked(t *testing.T, s *Store, leases map[string]leasehold.Lease) {
+// checkAcked compares every resource of one worker with what it was answered.
+// From here on the file counts.
+func (c *checker) checkAcked(t *testing.T, s *Store, leases map[string]leasehold.Lease) {
 	t.Helper()
-	for resource, want := range w.acked {
+	for resource, want := range c.acked {
 		got, ok := leases[resource]
 		if !ok {
 			t.Errorf("%s is gone, want it %v", resource, want)
 			continue
 		}
 		now := summary{got.Holder, got.Token, got.State.String(), got.Renewals, int64(got.TTL), want.id}
-		op := w.begun[resource]
+		op := c.begun[resource]
 		switch {
 		case now == want:
-			w.checkID(t, s, resource, want)
+			c.checkID(t, s, resource, want)
 		case op == "" || !follows(want, op, now):
 			t.Errorf("%s is %v after a crash, want it %v or what %q makes of that", resource, now, want, op)
 		}
@@ -317,15 +317,15 @@ func (w *witness) checkAcked(t *testing.T, s *Store, leases map[string]leasehold
 			t.Errorf("%s has %v left of %v", resource, got.Remaining, got.TTL)
 		}
 		now.id = "-" // an operation that nobody heard of may have changed it
-		w.acked[resource] = now
+		c.acked[resource] = now
 	}
-	clear(w.begun)
+	clear(c.begun)
 }
 
 // checkID: the id that the worker was given still finds the lease.
-func (w *witness) checkID(t *testing.T, s *Store, resource string, want summary) {
+func (c *checker) checkID(t *testing.T, s *Store, resource string, want summary) {
 	t.Helper()
-	if want.id == "-" || w.begun[resource] == "change" {
+	if want.id == "-" || c.begun[resource] == "change" {
 		return
 	}
 	id, err := leasehold.ParseID(want.id)
@@ -358,10 +358,10 @@ func follows(from summary, op string, to summary) bool {
 
 // checkOrphans: every row is where its newest record left it, and every record
 // has its row.
-func (w *witness) checkOrphans(t *testing.T, leases map[string]leasehold.Lease) {
+func (c *checker) checkOrphans(t *testing.T, leases map[string]leasehold.Lease) {
 	t.Helper()
 	for resource, l := range leases {
-		rec, ok := w.last[resource]
+		rec, ok := c.last[resource]
 		if strings.HasPrefix(resource, "brief/") { // acknowledged or not
 			rec.After = l.State // it may end by itself at any moment, also between two looks
 		}
@@ -369,7 +369,7 @@ func (w *witness) checkOrphans(t *testing.T, leases map[string]leasehold.Lease) 
 			t.Errorf("the row of %s is %+v, its newest record is %+v", resource, l, rec)
 		}
 	}
-	for resource := range w.last {
+	for resource := range c.last {
 		if _, ok := leases[resource]; !ok {
 			t.Errorf("%s has history but no row", resource)
 		}

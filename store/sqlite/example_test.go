@@ -12,7 +12,7 @@ import (
 	"github.com/leasehold/leasehold/store/sqlite"
 )
 
-// Open a store in a file, take a lease, and let it go.
+// Open a store in a file, acquire a lease, and release it.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "leasehold")
 	if err != nil {
@@ -41,7 +41,7 @@ func ExampleOpen() {
 	// Output: worker-1 holds invoice-batch-123 with token 1
 }
 
-// Copy a store while it runs, and put the copy in place somewhere else.
+// Copy a store while it runs, and restore the copy somewhere else.
 func ExampleRestore() {
 	dir, err := os.MkdirTemp("", "leasehold")
 	if err != nil {

@@ -99,8 +99,8 @@ func newFaulty(t *testing.T, path string, kind fault, fails func(n int) bool) (*
 }
 
 // TestCommitFails lets the n-th commit fail, for each n, in each way, while
-// many clients use the store. What they were told must make sense all the same,
-// the engine goes on, and the file agrees with it.
+// many clients use the store. Their answers must still be consistent, the engine
+// goes on, and the file agrees with it.
 func TestCommitFails(t *testing.T) {
 	const most = 10
 	for _, kind := range []fault{before, during, beyond} {
@@ -139,7 +139,7 @@ func failNth(t *testing.T, kind fault, n int) (calls, failures int) {
 	}
 	s := newStore(t, path, nil)
 	defer s.Close()
-	w := newWitness()
+	w := newChecker()
 	w.checkHistory(t, s)
 	w.checkOrphans(t, w.listAll(t, s))
 	if int(w.lastSeq) < len(told) {
@@ -148,7 +148,7 @@ func failNth(t *testing.T, kind fault, n int) (calls, failures int) {
 	return recording.Len(), f.failures()
 }
 
-// checkGoesOn: a client that asks until it is answered gets its lease.
+// checkGoesOn: a client that retries gets its lease.
 func checkGoesOn(t *testing.T, s leasehold.Store, resource string) {
 	t.Helper()
 	r := leasehold.AcquireRequest{Resource: resource, Holder: "h", TTL: time.Hour, ID: leasehold.NewID()}
@@ -175,10 +175,10 @@ func wait(t *testing.T, e *local.Engine, r leasehold.AcquireRequest) (<-chan lea
 	return granted, failed
 }
 
-// TestWaiterOutlivesAFailedCommit: the commit that would have granted a waiter
-// the lease fails. The waiter keeps its place, and gets the lease when the
-// release is made good.
-func TestWaiterOutlivesAFailedCommit(t *testing.T) {
+// TestWaiterSurvivesAFailedCommit: the commit that would have granted a waiter
+// the lease fails. The waiter keeps its position, and gets the lease when the
+// release is repeated.
+func TestWaiterSurvivesAFailedCommit(t *testing.T) {
 	for _, kind := range []fault{before, during} {
 		t.Run(string(kind), func(t *testing.T) {
 			var fault trigger
@@ -207,9 +207,9 @@ func TestWaiterOutlivesAFailedCommit(t *testing.T) {
 	}
 }
 
-// TestSupersededHearsOfIt: a request is told that another took its place, even
-// if the commit that it had to wait for fails.
-func TestSupersededHearsOfIt(t *testing.T) {
+// TestSupersededIsAnswered: a superseded request is answered even if the commit
+// that it waits for fails.
+func TestSupersededIsAnswered(t *testing.T) {
 	for _, kind := range []fault{before, during, beyond} {
 		t.Run(string(kind), func(t *testing.T) {
 			var fault trigger

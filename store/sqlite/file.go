@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/internal/fsutil"
 	"zombiezen.com/go/sqlite"
 )
@@ -28,16 +30,16 @@ var (
 	// counts as a failure.
 	busyTimeout = 5 * time.Second
 
-	// checkedSize is up to where a file is checked whole when it is opened, at
-	// about 2 ms a megabyte. In larger ones damage is found when it is met: the
-	// leases are all read at the start, the history when it is asked for.
+	// checkedSize is up to which size a file is checked whole when it is opened,
+	// at about 2 ms a megabyte. In larger files damage is found by reading: the
+	// leases are all read at the start, the history on request.
 	checkedSize int64 = 8 << 20
 )
 
 // resolve makes the path absolute and follows links, so that one file has one
-// name and one lock, and names that mean something to SQLite (":memory:") are
-// just names. The directory must exist: making one would turn every mistyped
-// path into a new and empty store.
+// name and one lock, and names that are special to SQLite (":memory:") are plain
+// names. The directory must exist: making it would turn every mistyped path into
+// a new and empty store.
 func resolve(path string) (string, error) {
 	if path == "" {
 		return "", invalid("path", "is empty; name a file")
@@ -51,16 +53,16 @@ func resolve(path string) (string, error) {
 	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 		abs = filepath.Join(dir, filepath.Base(abs))
 	} else {
-		return "", invalid("path", fmt.Sprintf("%s has no directory %s; make it first", path, filepath.Dir(abs)))
+		return "", invalid("path", "%s has no directory %s; make it first", path, filepath.Dir(abs))
 	}
 	if info, err := os.Stat(abs); err == nil && !info.Mode().IsRegular() {
-		return "", invalid("path", fmt.Sprintf("%s is no file but a %s; name a file", path, what(info)))
+		return "", invalid("path", "%s is no file but a %s; name a file", path, fileKind(info))
 	}
 	return abs, nil
 }
 
-// mustExist refuses a file that is not there. It must run before the lock is
-// taken, which leaves a file of its own.
+// mustExist refuses a file that is not there. It must run before lockDatabase,
+// which makes a file of its own.
 func mustExist(path string) error {
 	if _, err := os.Stat(path); path != "" && errors.Is(err, fs.ErrNotExist) {
 		return &leasehold.Error{Reason: leasehold.ReasonInvalid, Store: kind, Field: "path", Problem: path, Cause: ErrMissing}
@@ -68,7 +70,7 @@ func mustExist(path string) error {
 	return nil
 }
 
-func what(info fs.FileInfo) string {
+func fileKind(info fs.FileInfo) string {
 	if info.IsDir() {
 		return "directory"
 	}
@@ -79,7 +81,7 @@ func what(info fs.FileInfo) string {
 // it if it is not there. It reads the header itself, because SQLite might tidy
 // up a foreign file's log on the way. It must run while this process has no
 // connection to the file: closing a file lets all of a process's locks on it go.
-func claim(path string) (size int64, err error) {
+func createOrCheck(path string) (size int64, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return 0, err
@@ -109,7 +111,7 @@ func foreign(path string) error {
 	return &fileError{path: path, what: ErrForeign, detail: "is the database of another program; name another file"}
 }
 
-// connect opens a connection that waits a while for locks, and no longer.
+// connect opens a connection that waits for locks up to busyTimeout.
 func connect(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	conn, err := sqlite.OpenConn(path, flags)
 	if err != nil {
@@ -122,31 +124,32 @@ func connect(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 // schemaVersion returns the version of the engine's schema, zero for an empty
 // database, and refuses a database that is not ours.
 func schemaVersion(conn *sqlite.Conn, path string) (int, error) {
-	id, err := number(conn, "PRAGMA application_id")
+	id, err := queryInt(conn, "PRAGMA application_id")
 	if err != nil {
 		return 0, err
 	}
-	tables, err := number(conn, "SELECT count(*) FROM sqlite_schema")
+	tables, err := queryInt(conn, sqlCountTables)
 	if err != nil {
 		return 0, err
 	}
 	if id != applicationID && (id != 0 || tables != 0) {
 		return 0, foreign(path)
 	}
-	version, err := number(conn, "PRAGMA user_version")
+	version, err := queryInt(conn, "PRAGMA user_version")
 	return int(version), err
 }
 
-// mark writes into the file's header whose it is and which schema it has.
-func mark(conn *sqlite.Conn) error {
+// writeHeader marks the file as ours and with the version of its schema.
+func writeHeader(conn *sqlite.Conn) error {
 	if err := run(conn, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
 		return err
 	}
 	return run(conn, fmt.Sprintf("PRAGMA user_version = %d", len(engineSchema.Migrations)))
 }
 
-// check reads the whole database and answers ErrDamaged if it makes no sense.
-func check(conn *sqlite.Conn, path, pragma string) error {
+// checkIntegrity reads the whole database and returns ErrDamaged if it is not
+// sound.
+func checkIntegrity(conn *sqlite.Conn, path, pragma string) error {
 	stmt, _, err := conn.PrepareTransient("PRAGMA " + pragma)
 	if err != nil {
 		return err
@@ -159,4 +162,67 @@ func check(conn *sqlite.Conn, path, pragma string) error {
 		return damaged(path, errors.New(says))
 	}
 	return nil
+}
+
+// prepare makes the file ready for use: existing, ours, sound, with the schema of
+// this program and its modules. A file that it refuses stays as it was. The
+// caller has the lock.
+func prepare(ctx context.Context, path string, modules []engine.Module) (err error) {
+	size, err := createOrCheck(path)
+	if err != nil {
+		return err
+	}
+	conn, err := connect(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	conn.SetInterrupt(ctx.Done())
+	if size > 0 && size <= checkedSize {
+		if err := checkIntegrity(conn, path, "quick_check(1)"); err != nil {
+			return err
+		}
+	}
+	// A new file gets its schema before it gets a log: so a file with content
+	// always has our mark in its own header, whatever happens in between.
+	if err := migrate(conn, path, modules); err != nil {
+		return err
+	}
+	return run(conn, "PRAGMA journal_mode = WAL")
+}
+
+// rewriteLog makes the write-ahead log durable before any of it is trusted. The
+// log of a process that was killed, or whose sync failed, may be only in the
+// system's cache, which counts it as written; another sync then does nothing. So
+// every byte is written again, in place, and synced. That takes no space, so it
+// works on a full disk.
+//
+// No connection may be open.
+func rewriteLog(path string) error {
+	file, err := os.OpenFile(path+"-wal", os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	buf := make([]byte, 1<<20)
+	for at := int64(0); ; {
+		n, err := file.ReadAt(buf, at)
+		if n > 0 {
+			if _, err := file.WriteAt(buf[:n], at); err != nil {
+				return err
+			}
+			at += int64(n)
+		}
+		switch {
+		case errors.Is(err, io.EOF) && at == 0:
+			return nil
+		case errors.Is(err, io.EOF):
+			return file.Sync()
+		case err != nil:
+			return err
+		}
+	}
 }

@@ -11,47 +11,13 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// bindRecord binds the record to sql/add_record.sql.
-func bindRecord(s *sqlite.Stmt, r *leasehold.Record) {
-	s.BindInt64(1, int64(r.Seq))
-	s.BindInt64(2, r.At.UnixMilli())
-	s.BindText(3, string(r.Kind))
-	s.BindText(4, r.Resource)
-	s.BindText(5, r.Holder)
-	s.BindInt64(6, int64(r.Token))
-	s.BindInt64(7, int64(r.Before))
-	s.BindInt64(8, int64(r.After))
-	s.BindInt64(9, int64(r.Renewals))
-	bindText(s, 10, r.Why)
-	bindPairs(s, 11, r.Details)
-}
-
-// bindText binds text; none is null.
-func bindText(s *sqlite.Stmt, param int, text string) {
-	if text == "" {
-		s.BindNull(param)
-	} else {
-		s.BindText(param, text)
-	}
-}
-
-// bindTime binds the first whole millisecond that is not before t; none is
-// null. Records carry whole milliseconds.
-func bindTime(s *sqlite.Stmt, param int, t time.Time) {
-	if t.IsZero() {
-		s.BindNull(param)
-		return
-	}
-	s.BindInt64(param, t.Add(time.Millisecond-time.Nanosecond).UnixMilli())
-}
-
 // scanShare is how much of the processors all scans of the history may take
-// together: whoever searches a million records waits, and not those who want
-// leases and blobs.
+// together: a search of a million records waits, and not requests for leases and
+// blobs.
 const scanShare = 0.15
 
-// scanStep is how long a scan goes on before others have their turn. A variable
-// only because a test would need many records.
+// scanStep is how long one turn of a scan lasts. A variable only because a test
+// would need many records.
 var scanStep = time.Millisecond
 
 // History returns a page of records, newest first.
@@ -66,9 +32,9 @@ func (j *journal) History(ctx context.Context, q local.HistoryQuery) ([]leasehol
 	return s.page, nil
 }
 
-// scan is a search of the history under way. Each step reads from a snapshot of
-// its own, so that a long one keeps no old pages in the log. Nothing is lost in
-// between: records come at one end and go at the other.
+// scan is a History under way. Each step reads from a snapshot of its own, so
+// that a long one keeps no old pages in the log. It misses nothing in between:
+// records are added at one end and purged at the other.
 type scan struct {
 	local.HistoryQuery
 	page []leasehold.Record
@@ -76,22 +42,22 @@ type scan struct {
 }
 
 // errStep ends a step.
-var errStep = errors.New("the scan goes on later")
+var errStep = errors.New("the scan continues later")
 
-// step goes on with the scan for a while.
+// step continues the scan for one turn.
 func (s *scan) step(conn *sqlite.Conn) error {
 	stmt, err := conn.Prepare(sqlHistory)
 	if err != nil {
 		return err
 	}
 	bindQuery(stmt, s.HistoryQuery)
-	began := time.Now()
-	err = each(stmt, func() error {
+	started := time.Now()
+	err = eachRow(stmt, func() error {
 		if err := s.add(stmt); err != nil {
 			return err
 		}
 		s.Below = uint64(stmt.ColumnInt64(0))
-		if s.done = len(s.page) == s.Limit; s.done || time.Since(began) > scanStep {
+		if s.done = len(s.page) == s.Limit; s.done || time.Since(started) > scanStep {
 			return errStep
 		}
 		return nil
@@ -103,7 +69,7 @@ func (s *scan) step(conn *sqlite.Conn) error {
 	return err
 }
 
-// add puts a record on the page if it is wanted.
+// add appends the record to the page if it matches.
 func (s *scan) add(stmt *sqlite.Stmt) error {
 	if !stmt.ColumnBool(11) {
 		return nil
@@ -117,7 +83,7 @@ func (s *scan) add(stmt *sqlite.Stmt) error {
 func bindQuery(s *sqlite.Stmt, q local.HistoryQuery) {
 	bindText(s, 1, q.Resource)
 	bindText(s, 2, q.Prefix)
-	bindText(s, 3, after(q.Prefix))
+	bindText(s, 3, prefixEnd(q.Prefix))
 	bindText(s, 4, q.Holder)
 	bindText(s, 5, string(q.Kind))
 	bindTime(s, 6, q.Since)
@@ -128,9 +94,9 @@ func bindQuery(s *sqlite.Stmt, q local.HistoryQuery) {
 	}
 }
 
-// after returns the smallest text that is behind every text with this prefix.
-// The last byte of valid UTF-8 is never 0xff, so one more is always possible.
-func after(prefix string) string {
+// prefixEnd returns the smallest text that is greater than every text with this
+// prefix. The last byte of valid UTF-8 is never 0xff, so it can be incremented.
+func prefixEnd(prefix string) string {
 	if prefix == "" {
 		return ""
 	}
@@ -139,118 +105,67 @@ func after(prefix string) string {
 	return string(b)
 }
 
-func readRecord(s *sqlite.Stmt) (leasehold.Record, error) {
-	r := leasehold.Record{
-		Seq:      uint64(s.ColumnInt64(0)),
-		At:       time.UnixMilli(s.ColumnInt64(1)).UTC(),
-		Kind:     leasehold.Kind(s.ColumnText(2)),
-		Resource: s.ColumnText(3),
-		Holder:   s.ColumnText(4),
-		Token:    uint64(s.ColumnInt64(5)),
-		Before:   leasehold.State(s.ColumnInt64(6)),
-		After:    leasehold.State(s.ColumnInt64(7)),
-		Renewals: s.ColumnInt(8),
-		Why:      s.ColumnText(9),
-	}
-	if s.ColumnIsNull(10) {
-		return r, nil
-	}
-	var err error
-	r.Details, err = decodePairs([]byte(s.ColumnText(10)))
-	return r, err
-}
-
-// each calls f for every row of a statement, and leaves the statement ready for
-// the next time.
-func each(stmt *sqlite.Stmt, f func() error) error {
-	for {
-		more, err := stmt.Step()
-		if err != nil {
-			return err
-		}
-		if !more {
-			return stmt.Reset()
-		}
-		if err := f(); err != nil {
-			_ = stmt.Reset() // f's error is the one that matters
-			return err
-		}
-	}
-}
-
-// PurgePoint looks for records that are too old or too many. The oldest go
-// first: a record whose wall clock was ahead keeps those after it until its own
-// time has come, or until there are too many.
+// PurgePoint finds the records that are too old or too many. The oldest go first:
+// a record written while the wall clock was ahead keeps those after it until it
+// is old enough itself, or until there are too many.
 func (j *journal) PurgePoint(ctx context.Context, before time.Time, keep int64) (through uint64, n int, err error) {
 	err = j.read(ctx, &j.scanners, func(conn *sqlite.Conn) error {
-		var last int64
-		if last, err = purgeable(conn, before, keep); err != nil || last == 0 {
+		last, err := purgeable(conn, before, keep)
+		if err != nil || last == 0 {
 			return err
 		}
-		n, through, err = countThrough(conn, last)
-		return err
+		return runQuery(conn, sqlCountThrough,
+			func(s *sqlite.Stmt) { s.BindInt64(1, last) },
+			func(s *sqlite.Stmt) { n, through = s.ColumnInt(0), uint64(s.ColumnInt64(1)) })
 	})
 	return through, n, err
 }
 
-// purgeable returns a seq up to which everything may go.
+// purgeable returns the seq up to which everything may be purged, or zero.
 func purgeable(conn *sqlite.Conn, before time.Time, keep int64) (int64, error) {
-	oldest, newest, err := span(conn)
+	var oldest, newest, surplus, kept int64
+	err := runQuery(conn, sqlHistorySpan,
+		func(*sqlite.Stmt) {},
+		func(s *sqlite.Stmt) { oldest, newest = s.ColumnInt64(0), s.ColumnInt64(1) })
 	if err != nil || newest == 0 {
 		return 0, err
 	}
-	var extra int64
 	if newest-oldest >= keep { // else there cannot be more than keep
-		extra, err = find(conn, sqlFirstExtra, func(s *sqlite.Stmt) { s.BindInt64(1, keep) })
+		err = runQuery(conn, sqlNewestSurplus,
+			func(s *sqlite.Stmt) { s.BindInt64(1, keep) },
+			func(s *sqlite.Stmt) { surplus = s.ColumnInt64(0) })
 		if err != nil {
 			return 0, err
 		}
 	}
-	young, err := find(conn, sqlFirstYoung, func(s *sqlite.Stmt) {
-		bindTime(s, 1, before)
-		s.BindInt64(2, extra)
-	})
-	if young == 0 {
+	err = runQuery(conn, sqlOldestKept,
+		func(s *sqlite.Stmt) { bindTime(s, 1, before); s.BindInt64(2, surplus) },
+		func(s *sqlite.Stmt) { kept = s.ColumnInt64(0) })
+	if kept == 0 {
 		return newest, err // all of them are too old or too many
 	}
-	return young - 1, err
+	return kept - 1, err
 }
 
-func span(conn *sqlite.Conn) (oldest, newest int64, err error) {
-	stmt, err := conn.Prepare(sqlRetained)
-	if err != nil {
-		return 0, 0, err
-	}
-	err = each(stmt, func() error {
-		oldest, newest = stmt.ColumnInt64(0), stmt.ColumnInt64(1)
-		return nil
-	})
-	return oldest, newest, err
-}
-
-// find returns the seq that a query answers with, or zero.
-func find(conn *sqlite.Conn, sql string, bind func(*sqlite.Stmt)) (seq int64, err error) {
+// runQuery runs a prepared query and calls row for each row.
+func runQuery(conn *sqlite.Conn, sql string, bind, row func(*sqlite.Stmt)) error {
 	stmt, err := conn.Prepare(sql)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	bind(stmt)
-	err = each(stmt, func() error {
-		seq = stmt.ColumnInt64(0)
+	return eachRow(stmt, func() error {
+		row(stmt)
 		return nil
 	})
-	return seq, err
 }
 
-func countThrough(conn *sqlite.Conn, last int64) (n int, through uint64, err error) {
-	stmt, err := conn.Prepare(sqlCountThrough)
-	if err != nil {
-		return 0, 0, err
+// bindTime binds the first whole millisecond that is not before t; none is
+// null. Records carry whole milliseconds.
+func bindTime(s *sqlite.Stmt, param int, t time.Time) {
+	if t.IsZero() {
+		s.BindNull(param)
+		return
 	}
-	stmt.BindInt64(1, last)
-	err = each(stmt, func() error {
-		n, through = stmt.ColumnInt(0), uint64(stmt.ColumnInt64(1))
-		return nil
-	})
-	return n, through, err
+	s.BindInt64(param, t.Add(time.Millisecond-time.Nanosecond).UnixMilli())
 }

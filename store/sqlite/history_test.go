@@ -52,7 +52,7 @@ func mustHistory(t *testing.T, j *journal, q local.HistoryQuery) []leasehold.Rec
 	return rs
 }
 
-func TestHistoryRoundTrip(t *testing.T) {
+func TestHistoryIsKept(t *testing.T) {
 	j := newJournal(t, Options{})
 	want := records(3)
 	mustCommit(t, j, &local.Batch{Counters: local.Counters{Commit: 1, Seq: 3}, Records: want})
@@ -137,11 +137,11 @@ func TestPurgePoint(t *testing.T) {
 }
 
 // TestPurgeHidesAtOnce: what is purged is hidden by the commit that says so,
-// and deleted a bite at a time by the commits after it.
+// and deleted in steps by the commits after it.
 func TestPurgeHidesAtOnce(t *testing.T) {
 	j := newJournal(t, Options{Durability: DurabilityNormal})
-	n := 3*bite + 10
-	purged := uint64(3*bite + 5)
+	n := 3*purgeLimit + 10
+	purged := uint64(3*purgeLimit + 5)
 	mustCommit(t, j, &local.Batch{Counters: local.Counters{Commit: 1, Seq: uint64(n)}, Records: records(n)})
 	counters := local.Counters{Commit: 2, Seq: uint64(n), Purged: purged}
 	mustCommit(t, j, &local.Batch{Counters: counters})
@@ -157,7 +157,7 @@ func TestPurgeHidesAtOnce(t *testing.T) {
 		counters.Commit++
 		mustCommit(t, j, &local.Batch{Counters: counters})
 	}
-	if diff := cmp.Diff([]int64{2*bite + 10, bite + 10, 10, 5, 5}, left); diff != "" {
+	if diff := cmp.Diff([]int64{2*purgeLimit + 10, purgeLimit + 10, 10, 5, 5}, left); diff != "" {
 		t.Errorf("records in the file, commit by commit (-want +got):\n%s", diff)
 	}
 	mustLoad(t, j)
@@ -227,7 +227,7 @@ func TestScansLeaveReadersAlone(t *testing.T) {
 func inFile(t testing.TB, j *journal, sql string) (n int64) {
 	t.Helper()
 	err := j.read(context.Background(), &j.readers, func(conn *sqlite.Conn) (err error) {
-		n, err = number(conn, sql)
+		n, err = queryInt(conn, sql)
 		return err
 	})
 	if err != nil {

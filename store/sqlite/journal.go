@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/local"
@@ -22,12 +23,12 @@ type journal struct {
 	reserve    *reserve
 
 	writer *writer // nil before Load and after a failed commit
-	broken *writer // the one whose commit failed, to be closed by Load
+	failed *writer // the one whose commit failed; Load closes it
 
 	turns *turns.Turns // of scans
 
-	// Whoever reads a module's rows never waits for a connection that scans the
-	// history or makes a backup. Both are nil before Load and after Close.
+	// Two pools, so that reading a module's rows never waits for a scan of the
+	// history or a backup. Both are nil before Load and after Close.
 	mu                sync.RWMutex
 	readers, scanners *sqlitex.Pool
 }
@@ -44,7 +45,7 @@ const (
 	scannerCount = 3
 )
 
-// openJournal claims the file and makes it ready. Load opens it.
+// openJournal locks the file and prepares it. Load opens it.
 func openJournal(ctx context.Context, path string, opts Options) (*journal, error) {
 	if opts.MustExist {
 		if err := mustExist(path); err != nil {
@@ -56,32 +57,32 @@ func openJournal(ctx context.Context, path string, opts Options) (*journal, erro
 		return nil, err
 	}
 	j := &journal{path: path, durability: opts.Durability, reserve: newReserve(path, opts), turns: turns.New(scanShare, 0)}
-	err = j.orGiveUp(func() error {
-		j.lock, err = takeLock(path, opts.Reach)
+	err = j.withReserve(func() error {
+		j.lock, err = lockDatabase(path, opts.Reach)
 		return err
 	})
 	if err != nil {
 		j.reserve.close()
 		return nil, err
 	}
-	err = j.orGiveUp(func() error { return prepare(ctx, path, opts.Modules) })
+	err = j.withReserve(func() error { return prepare(ctx, path, opts.Modules) })
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 		j.reserve.close()
-		return nil, errors.Join(explain(path, err), j.lock.free())
+		return nil, errors.Join(fileErr(path, err), j.lock.unlock())
 	}
-	j.reserve.keep()
+	j.reserve.create()
 	return j, nil
 }
 
-// orGiveUp does something that needs space, and does it again without the
-// reserve if there is none.
-func (j *journal) orGiveUp(do func() error) error {
-	err := do()
-	if err != nil && j.isFull(err) && j.reserve.giveUp(err) {
-		return do()
+// withReserve runs f, which needs space, and runs it again without the reserve if
+// the disk is full.
+func (j *journal) withReserve(f func() error) error {
+	err := f()
+	if err != nil && j.isFull(err) && j.reserve.free(err) {
+		return f()
 	}
 	return err
 }
@@ -98,27 +99,27 @@ func (j *journal) isFull(err error) bool {
 }
 
 // LowOnSpace implements local.Spacer.
-func (j *journal) LowOnSpace() bool { return j.reserve.given.Load() }
+func (j *journal) LowOnSpace() bool { return j.reserve.freed.Load() }
 
-// Load opens the file anew and reads it. Nothing is reported that is not on
-// disk, whatever became of the handles and syncs before.
+// Load opens the file again and reads it. It reports only what is on disk,
+// whatever happened to earlier handles and syncs.
 func (j *journal) Load(ctx context.Context, each func(machine.Row) error) (state local.State, err error) {
-	if err := j.orGiveUp(j.open); err != nil { // before each is called: it must not be called twice
-		return local.State{}, errors.Join(explain(j.path, err), j.shut())
+	if err := j.withReserve(j.open); err != nil { // before each is called: it must not be called twice
+		return local.State{}, errors.Join(fileErr(j.path, err), j.closeAll())
 	}
 	if state, err = j.writer.load(ctx, each); err != nil {
-		return local.State{}, errors.Join(explain(j.path, err), j.shut())
+		return local.State{}, errors.Join(fileErr(j.path, err), j.closeAll())
 	}
 	return state, nil
 }
 
-// open opens the file anew.
+// open opens the file again.
 func (j *journal) open() error {
-	// What closing says is of no interest: these handles are not trusted, and
-	// what they failed to write is still in the log.
-	_ = j.shut()
+	// Errors of closing do not matter: these handles are not trusted, and what
+	// they failed to write is still in the log.
+	_ = j.closeAll()
 	if j.durability == DurabilityFull {
-		if err := settle(j.path); err != nil {
+		if err := rewriteLog(j.path); err != nil {
 			return err
 		}
 	}
@@ -157,8 +158,8 @@ func (j *journal) openPool(size int) (*sqlitex.Pool, error) {
 	})
 }
 
-// Commit writes the batch in one transaction. If the disk is full it gives the
-// reserve up and writes it again, so that nobody notices.
+// Commit writes the batch in one transaction. If the disk is full it frees the
+// reserve and writes again, so that no caller notices.
 func (j *journal) Commit(b *local.Batch) error {
 	if j.writer == nil {
 		return errUnloaded
@@ -167,14 +168,14 @@ func (j *journal) Commit(b *local.Batch) error {
 	if err == nil {
 		return nil
 	}
-	if j.isFull(err) && j.reserve.giveUp(err) && j.writeAgain(b) == nil {
+	if j.isFull(err) && j.reserve.free(err) && j.writeAgain(b) == nil {
 		return nil
 	}
-	j.broken, j.writer = j.writer, nil
-	return explain(j.path, err)
+	j.failed, j.writer = j.writer, nil
+	return fileErr(j.path, err)
 }
 
-// writeAgain opens the file anew and writes a batch whose commit failed, unless
+// writeAgain opens the file again and writes a batch whose commit failed, unless
 // it is in the file after all.
 func (j *journal) writeAgain(b *local.Batch) error {
 	if err := j.open(); err != nil {
@@ -189,15 +190,15 @@ func (j *journal) writeAgain(b *local.Batch) error {
 
 var errUnloaded = errors.New("the journal failed and is not loaded again yet")
 
-// Close closes the file and lets the lock go.
+// Close closes the file and unlocks it.
 func (j *journal) Close() error {
 	j.reserve.close()
-	err := explain(j.path, j.shut())
-	return errors.Join(err, j.lock.free())
+	err := fileErr(j.path, j.closeAll())
+	return errors.Join(err, j.lock.unlock())
 }
 
-// shut closes every connection, after the reads under way have been cut short.
-func (j *journal) shut() error {
+// closeAll interrupts the reads under way and closes every connection.
+func (j *journal) closeAll() error {
 	j.mu.Lock()
 	pools := []*sqlitex.Pool{j.readers, j.scanners}
 	j.readers, j.scanners = nil, nil
@@ -208,16 +209,16 @@ func (j *journal) shut() error {
 			errs = append(errs, pool.Close())
 		}
 	}
-	for _, w := range []*writer{j.broken, j.writer} {
+	for _, w := range []*writer{j.failed, j.writer} {
 		if w != nil {
 			errs = append(errs, w.conn.Close())
 		}
 	}
-	j.broken, j.writer = nil, nil
+	j.failed, j.writer = nil, nil
 	return errors.Join(errs...)
 }
 
-// read lends a connection of one of the pools to f. It is cut short when ctx
+// read calls f with a connection of one of the pools. It is interrupted when ctx
 // ends.
 func (j *journal) read(ctx context.Context, from **sqlitex.Pool, f func(*sqlite.Conn) error) error {
 	j.mu.RLock()
@@ -234,5 +235,32 @@ func (j *journal) read(ctx context.Context, from **sqlitex.Pool, f func(*sqlite.
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return explain(j.path, err)
+	return fileErr(j.path, err)
+}
+
+// Query implements local.Querier, on a connection that cannot write. Statements
+// stay prepared, so a module puts its values into arguments.
+func (j *journal) Query(ctx context.Context, sql string, args []any, row func(engine.Columns) error) error {
+	return j.read(ctx, &j.readers, func(conn *sqlite.Conn) error {
+		stmt, err := conn.Prepare(sql)
+		if err != nil {
+			return err
+		}
+		if err := bindArgs(stmt, args); err != nil {
+			return err
+		}
+		return eachRow(stmt, func() error { return row(columns{stmt}) })
+	})
+}
+
+// columns reads one result row. What it returns stays valid after the row.
+type columns struct{ stmt *sqlite.Stmt }
+
+func (c columns) Int64(i int) int64 { return c.stmt.ColumnInt64(i) }
+func (c columns) Text(i int) string { return c.stmt.ColumnText(i) }
+func (c columns) IsNull(i int) bool { return c.stmt.ColumnIsNull(i) }
+
+func (c columns) Bytes(i int) []byte {
+	b := make([]byte, c.stmt.ColumnLen(i))
+	return b[:c.stmt.ColumnBytes(i, b)]
 }

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"maps"
 	"math"
 	"path/filepath"
@@ -96,9 +98,9 @@ func anyRow(t *rapid.T) machine.Row {
 	return row
 }
 
-// TestRowsRoundTrip writes any rows, some of them over others, and reads exactly
+// TestRowsAreKept writes any rows, some of them over others, and reads exactly
 // the last of each back, in byte order.
-func TestRowsRoundTrip(t *testing.T) {
+func TestRowsAreKept(t *testing.T) {
 	t.Parallel()
 	j := newJournal(t, Options{Durability: DurabilityNormal})
 	rapid.Check(t, func(t *rapid.T) {
@@ -272,4 +274,22 @@ func rowOf(i int) machine.Row {
 		Resource: "r" + strconv.Itoa(i), Holder: "h", ID: leasehold.NewID(), Token: uint64(i + 1),
 		State: leasehold.StateActive, TTL: time.Hour, Ends: machine.Time(time.Hour), MaxRenewals: leasehold.Unlimited,
 	}
+}
+
+// TestEncodePairs: the short way to write a pair writes what encoding/json does.
+func TestEncodePairs(t *testing.T) {
+	text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[ -~]{0,12}`))
+	rapid.Check(t, func(t *rapid.T) {
+		pairs := rapid.MapOfN(text, text, 1, 3).Draw(t, "pairs")
+		var b bytes.Buffer
+		long := json.NewEncoder(&b)
+		long.SetEscapeHTML(false)
+		if err := long.Encode(pairs); err != nil {
+			t.Fatal(err)
+		}
+		want := strings.TrimSuffix(b.String(), "\n")
+		if got := encodePairs(pairs); got != want {
+			t.Fatalf("encodePairs(%q) = %s, want %s", pairs, got, want)
+		}
+	})
 }

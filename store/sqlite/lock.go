@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-// lock is the claim of one process on a database file. The system lets it go
-// when the process ends, however it ends, so a lock file that was left behind
-// blocks nobody; it is never deleted, because somebody may be about to lock it.
+// lock keeps other processes from a database file. The system unlocks it when the
+// process ends, however it ends, so a lock file that was left behind blocks
+// nobody. It is never deleted, because another process may be about to lock it.
 type lock struct{ file *os.File }
 
-// errLocked is what tryLock answers when somebody else has the lock.
+// errLocked is tryLock's error when another process has the lock.
 var errLocked = errors.New("locked")
 
-// takeLock claims the database at path for this process, or says who has it.
-func takeLock(path, reach string) (*lock, error) {
+// lockDatabase locks the database at path for this process, or says who has it.
+func lockDatabase(path, reach string) (*lock, error) {
 	name := path + ".lock"
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, explain(name, err)
+		return nil, fileErr(name, err)
 	}
 	if err := tryLock(file); err != nil {
 		defer file.Close()
 		if errors.Is(err, errLocked) {
-			return nil, &fileError{path: path, what: ErrInUse, detail: whoHas(file)}
+			return nil, &fileError{path: path, what: ErrInUse, detail: readOwner(file)}
 		}
-		return nil, explain(name, err)
+		return nil, fileErr(name, err)
 	}
-	if err := sign(file, reach); err != nil {
+	if err := writeOwner(file, reach); err != nil {
 		file.Close()
-		return nil, explain(name, err)
+		return nil, fileErr(name, err)
 	}
 	return &lock{file}, nil
 }
 
-// sign writes into the lock file who has it.
-func sign(file *os.File, reach string) error {
+// writeOwner writes into the lock file who has it.
+func writeOwner(file *os.File, reach string) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -55,8 +55,8 @@ func sign(file *os.File, reach string) error {
 	return err
 }
 
-// whoHas reads what sign wrote. The other process may not have come so far.
-func whoHas(file *os.File) string {
+// readOwner reads what writeOwner wrote, if the other process has done so yet.
+func readOwner(file *os.File) string {
 	fields := map[string]string{}
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if key, value, ok := strings.Cut(lines.Text(), ": "); ok {
@@ -73,8 +73,8 @@ func whoHas(file *os.File) string {
 	return s + fmt.Sprintf(", which can be reached at %s; go there instead, or stop it first", fields["reach"])
 }
 
-// free lets the claim go. Closing the file is what unlocks it.
-func (l *lock) free() error {
+// unlock unlocks the database, by closing the file.
+func (l *lock) unlock() error {
 	if l == nil || l.file == nil {
 		return nil
 	}

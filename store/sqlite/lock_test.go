@@ -19,7 +19,7 @@ import (
 func TestSecondProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	s := newStore(t, path, &Options{Reach: "http://127.0.0.1:8105"})
-	said := play(t, "open", path)
+	said := runChild(t, "open", path)
 	host, _ := os.Hostname()
 	for _, want := range []string{
 		path, fmt.Sprintf("in use by process %d", os.Getpid()), host, "http://127.0.0.1:8105", "stop it first",
@@ -32,7 +32,7 @@ func TestSecondProcess(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if said := play(t, "open", path); said != "opened" {
+	if said := runChild(t, "open", path); said != "opened" {
 		t.Errorf("after Close a second process was told %q", said)
 	}
 }
@@ -57,13 +57,13 @@ func TestSecondStore(t *testing.T) {
 		}
 	}
 	mustAcquire(t, s, "r")
-	if said := play(t, "open", path); !strings.Contains(said, "in use") {
+	if said := runChild(t, "open", path); !strings.Contains(said, "in use") {
 		t.Errorf("a second process was told %q", said)
 	}
 }
 
-// TestLockOfTheDead blocks nobody, whatever it says.
-func TestLockOfTheDead(t *testing.T) {
+// TestLockOfADeadProcess blocks nobody, whatever it says.
+func TestLockOfADeadProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	cmd := child(context.Background(), "hammer", path)
 	out, err := cmd.StdoutPipe()
@@ -85,20 +85,20 @@ func TestLockOfTheDead(t *testing.T) {
 	newStore(t, path, nil)
 }
 
-// TestLockWithoutASignature: the other process may not have signed yet.
-func TestLockWithoutASignature(t *testing.T) {
+// TestLockWithoutAnOwner: the other process may not have signed yet.
+func TestLockWithoutAnOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	held, err := takeLock(path, "")
+	held, err := lockDatabase(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer held.free()
+	defer held.unlock()
 	if err := held.file.Truncate(0); err != nil {
 		t.Fatal(err)
 	}
-	_, err = takeLock(path, "")
+	_, err = lockDatabase(path, "")
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "in use by another process") {
-		t.Errorf("takeLock() = %v, want ErrInUse by another process", err)
+		t.Errorf("lockDatabase() = %v, want ErrInUse by another process", err)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock locks one byte far behind the text: locks are mandatory on Windows,
-// and whoever is refused must be able to read who has it.
+// tryLock locks one byte far behind the text: locks are mandatory on Windows, and
+// a process that is refused must be able to read who has it.
 func tryLock(file *os.File) error {
 	behind := &windows.Overlapped{OffsetHigh: 1 << 30}
 	err := windows.LockFileEx(windows.Handle(file.Fd()),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
-// engineName stands for the engine among the modules.
+// engineName is the engine's name among the modules.
 const engineName = "leasehold"
 
 // engineSchema is the engine's own schema, one file for each step. A released
@@ -47,9 +48,9 @@ type step struct {
 	engine.Migration
 }
 
-// migrate brings the schema up to date, in one transaction: all steps or none.
-// A step that fails leaves schema and data as they were; only a row in
-// migrations tells of it, where that table exists already.
+// migrate brings the schema up to date, in one transaction: all steps or none. A
+// step that fails leaves schema and data as they were; only a row in migrations
+// says so, where that table exists already.
 func migrate(conn *sqlite.Conn, file string, modules []engine.Module) error {
 	version, err := schemaVersion(conn, file)
 	if err != nil {
@@ -58,24 +59,24 @@ func migrate(conn *sqlite.Conn, file string, modules []engine.Module) error {
 	if known := len(engineSchema.Migrations); version > known {
 		return newer(file, "schema", version, known)
 	}
-	steps, err := missing(conn, file, version, append([]engine.Module{engineSchema}, modules...))
+	steps, err := missingSteps(conn, file, version, append([]engine.Module{engineSchema}, modules...))
 	if err != nil || len(steps) == 0 {
 		return err
 	}
-	failed, err := takeSteps(conn, steps)
+	failed, err := runSteps(conn, steps)
 	if err == nil {
 		return nil
 	}
 	if version > 0 && failed != nil {
-		_ = record(conn, *failed, err) // the error itself is what matters
+		_ = recordStep(conn, *failed, err) // the error itself is what matters
 	}
 	return err
 }
 
-// missing lists the steps to take, and refuses a file that has taken steps
-// which this program does not know.
-func missing(conn *sqlite.Conn, file string, version int, modules []engine.Module) ([]step, error) {
-	done, err := applied(conn, version)
+// missingSteps lists the steps to run, and refuses a file with steps that this
+// program does not know.
+func missingSteps(conn *sqlite.Conn, file string, version int, modules []engine.Module) ([]step, error) {
+	done, err := appliedSteps(conn, version)
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +99,13 @@ func missing(conn *sqlite.Conn, file string, version int, modules []engine.Modul
 	return steps, nil
 }
 
-// applied returns the names of the steps taken, by module and version.
-func applied(conn *sqlite.Conn, version int) (map[string]map[int]string, error) {
+// appliedSteps returns the names of the steps that ran, by module and version.
+func appliedSteps(conn *sqlite.Conn, version int) (map[string]map[int]string, error) {
 	done := map[string]map[int]string{}
 	if version == 0 {
 		return done, nil
 	}
-	err := sqlitex.ExecuteTransient(conn, sqlApplied, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	err := sqlitex.ExecuteTransient(conn, sqlAppliedMigrations, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 		module := s.ColumnText(0)
 		if done[module] == nil {
 			done[module] = map[int]string{}
@@ -115,8 +116,8 @@ func applied(conn *sqlite.Conn, version int) (map[string]map[int]string, error) 
 	return done, err
 }
 
-// takeSteps takes them in one transaction. If one fails it says which.
-func takeSteps(conn *sqlite.Conn, steps []step) (failed *step, err error) {
+// runSteps runs them in one transaction. If one fails it says which.
+func runSteps(conn *sqlite.Conn, steps []step) (failed *step, err error) {
 	if err := run(conn, "BEGIN IMMEDIATE"); err != nil {
 		return nil, err
 	}
@@ -126,35 +127,35 @@ func takeSteps(conn *sqlite.Conn, steps []step) (failed *step, err error) {
 		}
 	}()
 	for i, s := range steps {
-		if err := s.take(conn); err != nil {
+		if err := s.run(conn); err != nil {
 			return &steps[i], fmt.Errorf("migration %d (%s) of %s failed, the schema is as it was: %w", s.version, s.Name, s.module, err)
 		}
-		if err := record(conn, s, nil); err != nil {
+		if err := recordStep(conn, s, nil); err != nil {
 			return nil, err
 		}
 	}
-	if err := mark(conn); err != nil {
+	if err := writeHeader(conn); err != nil {
 		return nil, err
 	}
 	return nil, run(conn, "COMMIT")
 }
 
-func (s step) take(conn *sqlite.Conn) error {
+func (s step) run(conn *sqlite.Conn) error {
 	if s.module != engineName {
-		if err := conn.SetAuthorizer(fence(s.module)); err != nil {
+		if err := conn.SetAuthorizer(restrictTo(s.module)); err != nil {
 			return err
 		}
 		defer conn.SetAuthorizer(nil)
 	}
-	err := script(conn, s.SQL)
+	err := runScript(conn, s.SQL)
 	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultAuth {
 		return fmt.Errorf("a module may only make and change what carries its name, %s_…, and leaves transactions and pragmas alone: %w", s.module, err)
 	}
 	return err
 }
 
-// record notes in the table of migrations how a step went.
-func record(conn *sqlite.Conn, s step, failure error) error {
+// recordStep writes the result of a step into the table of migrations.
+func recordStep(conn *sqlite.Conn, s step, failure error) error {
 	status, text := "applied", any(nil)
 	if failure != nil {
 		status, text = "failed", failure.Error()
@@ -167,4 +168,49 @@ func record(conn *sqlite.Conn, s step, failure error) error {
 func newer(file, what string, have, know int) error {
 	return &fileError{path: file, what: ErrNewer, detail: fmt.Sprintf(
 		"has version %d of the %s and this program knows only version %d; use the newer program", have, what, know)}
+}
+
+// moduleName has no underscore, or the prefixes of "a" and "a_b" would overlap.
+var moduleName = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
+
+func checkModules(modules []engine.Module) error {
+	seen := map[string]bool{}
+	for _, m := range modules {
+		switch {
+		case !moduleName.MatchString(m.Name):
+			return invalid("module", "%q is no name for a module; want a-z and 0-9, a letter first, at most 32", m.Name)
+		case strings.HasPrefix(m.Name, "lease"), m.Name == "sqlite", m.Name == "migrations":
+			return invalid("module", "%q is reserved; choose another name", m.Name)
+		case seen[m.Name]:
+			return invalid("module", "%q is given twice", m.Name)
+		}
+		seen[m.Name] = true
+	}
+	return nil
+}
+
+// restrictTo allows a module's migrations to change only tables of its own. SQLite
+// calls it when a statement is prepared. Reading is allowed, and so are SQLite's
+// own tables, which every change of the schema writes and no statement can.
+func restrictTo(module string) sqlite.Authorizer {
+	own := func(name string) bool {
+		return name == "" || strings.HasPrefix(name, module+"_") || strings.HasPrefix(name, "sqlite_")
+	}
+	return sqlite.AuthorizeFunc(func(a sqlite.Action) sqlite.AuthResult {
+		switch a.Type() {
+		case sqlite.OpRead, sqlite.OpSelect, sqlite.OpFunction, sqlite.OpRecursive, sqlite.OpAnalyze:
+			return sqlite.AuthResultOK
+		case sqlite.OpTransaction, sqlite.OpSavepoint, sqlite.OpAttach, sqlite.OpDetach, sqlite.OpPragma:
+			if a.Pragma() == "quick_check" { // ALTER TABLE runs it
+				return sqlite.AuthResultOK
+			}
+			return sqlite.AuthResultDeny // it would end the one transaction, or change the file's settings
+		}
+		for _, name := range []string{a.Table(), a.Index(), a.View(), a.Trigger()} {
+			if !own(name) {
+				return sqlite.AuthResultDeny
+			}
+		}
+		return sqlite.AuthResultOK
+	})
 }

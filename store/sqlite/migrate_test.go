@@ -80,7 +80,7 @@ func TestMigrations(t *testing.T) {
 }
 
 // TestMigrationFails: the first step of a module works, the second does not.
-// Neither is there afterwards, the leases are, and a row tells what happened.
+// Neither is there afterwards, the leases are, and a row says what happened.
 func TestMigrationFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	s := newStore(t, path, nil)
@@ -122,9 +122,9 @@ func TestFirstMigrationFails(t *testing.T) {
 	newStore(t, path, nil)
 }
 
-// TestModulesKeepToThemselves: a migration may touch only what carries the
+// TestModulesAreRestricted: a migration may touch only what carries the
 // module's name.
-func TestModulesKeepToThemselves(t *testing.T) {
+func TestModulesAreRestricted(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "leases.db")
 	newStore(t, base, nil).Close()
 	data, err := os.ReadFile(base)

@@ -67,8 +67,8 @@ func edit(t testing.TB, path, sql string) {
 	}
 }
 
-// smash overwrites the file from one fraction of it to another with noise.
-func smash(t testing.TB, path string, from, to float64) {
+// corrupt overwrites the file from one fraction of it to another with noise.
+func corrupt(t testing.TB, path string, from, to float64) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -138,7 +138,7 @@ func TestOpenRefuses(t *testing.T) {
 			what: ErrForeign, says: []string{`"rows"`, `"other"`},
 		},
 		"damaged": {
-			make: func(t *testing.T, path string) { fillStore(t, path, 500); smash(t, path, 0.3, 0.6) },
+			make: func(t *testing.T, path string) { fillStore(t, path, 500); corrupt(t, path, 0.3, 0.6) },
 			what: ErrDamaged, says: []string{"is damaged", "restore the last backup"},
 		},
 		"damaged schema": {
@@ -155,7 +155,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Cleanup(func() { checkedSize = size })
 				checkedSize = 1 // so the file is not checked whole, and the load has to find it
 				fillStore(t, path, 500)
-				smash(t, path, 0.5, 0.6)
+				corrupt(t, path, 0.5, 0.6)
 			},
 			what: ErrDamaged, says: []string{"is damaged", "restore the last backup"},
 		},
@@ -239,7 +239,7 @@ func TestOpenBadArguments(t *testing.T) {
 	}
 }
 
-// TestMustExist: whoever only looks makes nothing, and opens what is there.
+// TestMustExist: MustExist makes no file, and opens an existing one.
 func TestMustExist(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{filepath.Join(dir, "leases.db"), filepath.Join(dir, "sub", "leases.db")} {
@@ -257,7 +257,7 @@ func TestMustExist(t *testing.T) {
 }
 
 // TestForeignLogIsLeftAlone: even the log of another program's database is not
-// tidied up on the way.
+// checkpointed.
 func TestForeignLogIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "recipes.db")
 	conn, err := sqlite.OpenConn(path)
@@ -314,7 +314,7 @@ func TestFilesAreSecret(t *testing.T) {
 	}
 }
 
-// TestOddPaths: names that mean something elsewhere are just names.
+// TestOddPaths: names that are special to SQLite are plain names.
 func TestOddPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, path := range []string{":memory:", "file:x?mode=memory", "a b'c\"%", "ünïcode"} {

@@ -16,13 +16,13 @@ import (
 
 // reserve is a file beside the database that takes up space until the disk is
 // full. It is then deleted, so that leases and deletes go on, and made again
-// when there is room. Nil is none.
+// when there is room.
 type reserve struct {
 	path string
 	size int64
 	log  *slog.Logger
 
-	given atomic.Bool // given up, and not restored yet
+	freed atomic.Bool // and not restored yet
 
 	mu      sync.Mutex // held while the file changes
 	closed  bool
@@ -30,11 +30,11 @@ type reserve struct {
 	running sync.WaitGroup // the goroutine that restores it
 }
 
-// restoreEvery is how often a reserve that was given up is tried again. A
-// variable only because tests would have to wait for it.
+// restoreEvery is how often restoring the reserve is tried. A variable only
+// because tests would have to wait for it.
 var restoreEvery = 5 * time.Second
 
-// newReserve does nothing yet. The caller has the lock when it uses it.
+// newReserve touches no file yet: the caller locks the database first.
 func newReserve(database string, o Options) *reserve {
 	r := &reserve{path: database + ".reserve", size: o.Reserve, log: o.Logger, stop: make(chan struct{})}
 	if r.log == nil {
@@ -43,37 +43,37 @@ func newReserve(database string, o Options) *reserve {
 	return r
 }
 
-// keep makes sure that the file is there, as large as it should be. A disk that
-// has no room for it leaves it given up.
-func (r *reserve) keep() {
+// create makes the file, as large as it should be. On a disk without room for it
+// the reserve counts as freed.
+func (r *reserve) create() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.size == 0 {
-		return // that of another process stays: it will want it again
+		return // another process's stays: it will need it again
 	}
-	if err := r.allocate(r.size); err != nil {
-		r.lose(err)
+	if err := r.allocate(); err != nil {
+		r.remove(err)
 	}
 }
 
-// giveUp frees the space, and reports whether there may be more now: an attempt
-// to restore the reserve may have taken the last for a moment.
-func (r *reserve) giveUp(cause error) bool {
+// free deletes the file, and reports whether there may be more space now: also
+// after an attempt to restore the reserve, which may use the last for a moment.
+func (r *reserve) free(cause error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, err := os.Stat(r.path); err != nil {
-		return r.given.Load()
+		return r.freed.Load()
 	}
-	r.lose(cause)
+	r.remove(cause)
 	return true
 }
 
-// lose deletes the file and tries to get it back from time to time.
-func (r *reserve) lose(cause error) {
-	// Truncated first: whoever copies the directory may have it open.
+// remove deletes the file and starts to restore it. mu is held.
+func (r *reserve) remove(cause error) {
+	// Truncated first: a program that copies the directory may have it open.
 	_ = os.Truncate(r.path, 0)
 	_ = os.Remove(r.path)
-	if r.size == 0 || r.closed || r.given.Swap(true) {
+	if r.size == 0 || r.closed || r.freed.Swap(true) {
 		return
 	}
 	r.log.Warn("the disk is full: the reserve is given up for leases and deletes; free some space",
@@ -81,18 +81,18 @@ func (r *reserve) lose(cause error) {
 	r.running.Go(r.restore)
 }
 
-// restore tries until there is room for the reserve and a quarter more: less
-// would be used up and given up again the next moment.
+// restore tries until there is room for the reserve and a quarter more: with less
+// it would be freed again the next moment.
 func (r *reserve) restore() {
-	for tick := time.NewTicker(restoreEvery); ; {
+	tick := time.NewTicker(restoreEvery)
+	defer tick.Stop()
+	for {
 		select {
 		case <-tick.C:
 		case <-r.stop:
-			tick.Stop()
 			return
 		}
 		if r.tryRestore() {
-			tick.Stop()
 			r.log.Info("the disk has room again: the reserve is restored", "reserve", r.path, "bytes", r.size)
 			return
 		}
@@ -102,34 +102,31 @@ func (r *reserve) restore() {
 func (r *reserve) tryRestore() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Looked up first: to allocate in vain takes all the space there is for a
-	// moment, in which a commit would fail.
+	// Checked first: an allocation that fails uses all the space for a moment, in
+	// which a commit would fail.
 	if free, err := freeSpace(filepath.Dir(r.path)); err != nil || free < r.size+r.size/4 {
 		return false
 	}
-	if r.allocate(r.size) != nil {
+	if r.allocate() != nil {
 		_ = os.Remove(r.path)
 		return false
 	}
-	r.given.Store(false)
+	r.freed.Store(false)
 	return true
 }
 
-// allocate makes the file take up size bytes of the disk.
-func (r *reserve) allocate(size int64) error {
+// allocate makes the file take up its size on the disk.
+func (r *reserve) allocate() error {
 	file, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(allocate(file, size), file.Close())
+	return errors.Join(allocate(file, r.size), file.Close())
 }
 
-// close ends the goroutine. The file stays: a server that starts on a full disk
+// close stops the goroutine. The file stays: a server that starts on a full disk
 // needs it most.
 func (r *reserve) close() {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	again := r.closed
 	r.closed = true
@@ -140,8 +137,8 @@ func (r *reserve) close() {
 	r.running.Wait()
 }
 
-// fillUp makes a file take up space by writing to it, where the system has no
-// better way. What it writes cannot be compressed.
+// fillUp makes a file take up space by writing to it, where the system cannot
+// allocate. What it writes cannot be compressed.
 func fillUp(file *os.File, size int64) error {
 	info, err := file.Stat()
 	if err != nil || info.Size() >= size {

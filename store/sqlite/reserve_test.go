@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestCommitGivesUpTheReserve: a commit that finds no room is written all the
-// same, in the reserve's place, and the reserve comes back.
-func TestCommitGivesUpTheReserve(t *testing.T) {
+// TestCommitUsesTheReserve: a commit that finds no room is written all the
+// same, in the reserve's space, and the reserve comes back.
+func TestCommitUsesTheReserve(t *testing.T) {
 	restoreEvery = 50 * time.Millisecond
 	defer func() { restoreEvery = 5 * time.Second }()
 	j := newJournal(t, Options{Reserve: 1 << 20})

@@ -11,8 +11,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// TokensSkipped is how far Restore moves the token counter on: further than a
-// store comes between a backup and its restore.
+// TokensSkipped is what Restore adds to the token counter: more than a store
+// grants between a backup and its restore.
 const TokensSkipped = 1 << 32
 
 // RestoreOptions are Restore's. Nil is fine.
@@ -22,17 +22,16 @@ type RestoreOptions struct {
 	Replace bool
 }
 
-// Restore puts a backup in place as the store at path, in one step: whatever
-// happens, there is the old file or the new one. The backup is checked first,
-// and stays as it is. No store may have the path open.
+// Restore makes a backup the store at path, in one step: whatever happens, there
+// is the old file or the new one. The backup is checked first, and not changed.
+// No store may have the path open.
 //
-// Leases stand as they stood at the time of the backup, with the time they then
-// had left: a backup belongs to no boot, so no time has passed since. Tokens go
-// on from 2^32 beyond the backup's, and beyond those of the database that is
-// replaced, if it can still be read: so no token given out since is ever given
-// out again. (One trap is left: who restores the same backup a second time, over
-// a file that cannot be read any more, repeats the tokens given out since the
-// first time.)
+// Leases are as they were at the time of the backup, with the time they then had
+// left: a backup has no clocks, so no time has passed since. Tokens continue 2^32
+// after the backup's and after those of the database that is replaced, if it can
+// still be read: so no token granted since is ever granted again. (One trap is
+// left: restoring the same backup a second time, over a file that cannot be read
+// any more, repeats the tokens granted since the first time.)
 func Restore(ctx context.Context, backup, path string, opts *RestoreOptions) error {
 	if opts == nil {
 		opts = &RestoreOptions{}
@@ -42,83 +41,82 @@ func Restore(ctx context.Context, backup, path string, opts *RestoreOptions) err
 
 func restore(ctx context.Context, backup, path string, opts RestoreOptions) error {
 	if _, err := os.Stat(backup); err != nil {
-		return invalid("backup", fmt.Sprintf("cannot be read: %v", err))
+		return invalid("backup", "cannot be read: %v", err)
 	}
 	path, err := resolve(path)
 	if err != nil {
 		return err
 	}
-	held, err := takeLock(path, "")
+	held, err := lockDatabase(path, "")
 	if err != nil {
 		return err
 	}
-	return errors.Join(restoreLocked(ctx, backup, path, opts), held.free())
+	return errors.Join(restoreLocked(ctx, backup, path, opts), held.unlock())
 }
 
 func restoreLocked(ctx context.Context, backup, path string, opts RestoreOptions) error {
-	exists, err := replaceable(path, opts)
+	exists, err := checkReplaceable(path, opts)
 	if err != nil {
 		return err
 	}
 	fresh := path + ".restoring"
-	os.Remove(fresh) // left by a restore that was killed; the lock is ours
+	os.Remove(fresh) // of a restore that was killed; the lock is ours
 	defer os.Remove(fresh)
 	if err := createEmpty(fresh); err != nil {
 		return err
 	}
 	if err := copyBackup(ctx, backup, fresh); err != nil {
-		return explain(backup, err)
+		return fileErr(backup, err)
 	}
 	var old int64
 	if exists {
-		old = retire(path)
+		old = lastToken(path)
 	}
 	if err := skipTokens(fresh, old); err != nil {
-		return explain(fresh, err)
+		return fileErr(fresh, err)
 	}
-	// A log without its database is worth nothing, and next to another database
-	// it is poison.
+	// A log is useless without its database, and would corrupt another one.
 	for _, companion := range []string{"-wal", "-shm", "-journal"} {
 		if err := os.Remove(path + companion); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return explain(path+companion, err)
+			return fileErr(path+companion, err)
 		}
 	}
 	return replace(fresh, path)
 }
 
-// replaceable says whether there is a file to be replaced, and refuses one that
-// must not be: any without leave, and another program's in any case.
-func replaceable(path string, opts RestoreOptions) (exists bool, err error) {
+// checkReplaceable says whether there is a file to be replaced. It refuses any
+// file without opts.Replace, and another program's in any case.
+func checkReplaceable(path string, opts RestoreOptions) (exists bool, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0:
 		return false, nil
 	case err != nil:
-		return false, explain(path, err)
+		return false, fileErr(path, err)
 	case !opts.Replace:
 		return false, &fileError{path: path, what: ErrExists, detail: "exists already; move it away, or ask to replace it"}
 	}
-	if _, err := claim(path); err != nil {
-		return false, fmt.Errorf("nothing is replaced, move the file away first: %w", explain(path, err))
+	if _, err := createOrCheck(path); err != nil {
+		return false, fmt.Errorf("nothing is replaced, move the file away first: %w", fileErr(path, err))
 	}
 	return true, nil
 }
 
-// retire reads the last token of the database that is about to be replaced, or
-// zero if it cannot be read. Opening and closing it also brings its log home, so
+// lastToken reads the last token of the database that is about to be replaced, or
+// zero if it cannot be read. Opening and closing it also checkpoints its log, so
 // that the file is complete by itself until the moment it is replaced.
-func retire(path string) int64 {
+func lastToken(path string) int64 {
 	conn, err := connect(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return 0
 	}
 	defer conn.Close()
-	token, _ := number(conn, sqlLastToken) // a damaged file has no say
+	token, _ := queryInt(conn, sqlLastToken) // zero if the file is damaged
 	return token
 }
 
-// copyBackup checks the backup and copies it into an empty file. It reads
-// through SQLite only, so even the file of a running store is copied right.
+// copyBackup checks the backup and copies it into an empty file. It reads through
+// SQLite only, so that even the file of a running store is copied correctly.
 func copyBackup(ctx context.Context, backup, to string) (err error) {
 	conn, err := connect(backup, sqlite.OpenReadOnly)
 	if err != nil {
@@ -140,15 +138,14 @@ func copyBackup(ctx context.Context, backup, to string) (err error) {
 	case version > known:
 		return newer(backup, "schema", version, known)
 	}
-	if err := check(conn, backup, "integrity_check(1)"); err != nil {
+	if err := checkIntegrity(conn, backup, "integrity_check(1)"); err != nil {
 		return err
 	}
 	return copyInto(conn, to)
 }
 
-// skipTokens moves the token counter on, beyond the old database's as well, and
-// makes sure that the copy is one of no boot, even if the backup was a plain copy
-// of a store's file.
+// skipTokens adds to the token counter, also beyond the old database's, and removes
+// the saved clocks, which a plain copy of a store's file has.
 func skipTokens(path string, old int64) (err error) {
 	conn, err := connect(path, sqlite.OpenReadWrite)
 	if err != nil {
@@ -158,7 +155,7 @@ func skipTokens(path string, old int64) (err error) {
 	if err := migrate(conn, path, nil); err != nil { // of an older program, it has nothing to forget
 		return err
 	}
-	token, err := number(conn, sqlLastToken)
+	token, err := queryInt(conn, sqlLastToken)
 	if err != nil {
 		return err
 	}
@@ -166,10 +163,10 @@ func skipTokens(path string, old int64) (err error) {
 	if token >= leasehold.MaxToken {
 		return fmt.Errorf("the token counter would pass its end at 2^53")
 	}
-	if err := sqlitex.ExecuteTransient(conn, sqlSkipTokens, &sqlitex.ExecOptions{Args: []any{token}}); err != nil {
+	if err := sqlitex.ExecuteTransient(conn, sqlSetToken, &sqlitex.ExecOptions{Args: []any{token}}); err != nil {
 		return err
 	}
-	if err := run(conn, sqlForgetBoot); err != nil {
+	if err := run(conn, sqlClearBoot); err != nil {
 		return err
 	}
 	return run(conn, "PRAGMA journal_mode = WAL")

@@ -38,15 +38,15 @@ func bindRow(s *sqlite.Stmt, r *machine.Row) {
 }
 
 // rowReader reads rows of sql/all_leases.sql. Holders, callers and metadata
-// repeat a lot among a million rows, so it keeps one of each.
+// repeat a lot among a million rows, so equal ones share memory.
 type rowReader struct {
 	names map[string]string
 	pairs map[string]map[string]string
 	buf   []byte
 }
 
-// mostShared bounds what a rowReader keeps; beyond it values are not repeating.
-const mostShared = 1 << 16
+// maxShared bounds what a rowReader keeps; with more, values do not repeat.
+const maxShared = 1 << 16
 
 func newRowReader() *rowReader {
 	return &rowReader{names: map[string]string{}, pairs: map[string]map[string]string{}}
@@ -87,7 +87,7 @@ func (d *rowReader) name(s *sqlite.Stmt, col int) string {
 		return n
 	}
 	n := string(b)
-	if len(d.names) < mostShared {
+	if len(d.names) < maxShared {
 		d.names[n] = n
 	}
 	return n
@@ -102,7 +102,7 @@ func (d *rowReader) metadata(s *sqlite.Stmt, col int) (map[string]string, error)
 		return m, nil
 	}
 	m, err := decodePairs(b)
-	if err == nil && len(d.pairs) < mostShared {
+	if err == nil && len(d.pairs) < maxShared {
 		d.pairs[string(b)] = m
 	}
 	return m, err
@@ -115,6 +115,51 @@ func (d *rowReader) bytes(s *sqlite.Stmt, col int) []byte {
 		d.buf = make([]byte, max(n, 2*len(d.buf), 512))
 	}
 	return d.buf[:s.ColumnBytes(col, d.buf[:n])]
+}
+
+// bindRecord binds the record to sql/add_record.sql.
+func bindRecord(s *sqlite.Stmt, r *leasehold.Record) {
+	s.BindInt64(1, int64(r.Seq))
+	s.BindInt64(2, r.At.UnixMilli())
+	s.BindText(3, string(r.Kind))
+	s.BindText(4, r.Resource)
+	s.BindText(5, r.Holder)
+	s.BindInt64(6, int64(r.Token))
+	s.BindInt64(7, int64(r.Before))
+	s.BindInt64(8, int64(r.After))
+	s.BindInt64(9, int64(r.Renewals))
+	bindText(s, 10, r.Why)
+	bindPairs(s, 11, r.Details)
+}
+
+// bindText binds text; none is null.
+func bindText(s *sqlite.Stmt, param int, text string) {
+	if text == "" {
+		s.BindNull(param)
+	} else {
+		s.BindText(param, text)
+	}
+}
+
+func readRecord(s *sqlite.Stmt) (leasehold.Record, error) {
+	r := leasehold.Record{
+		Seq:      uint64(s.ColumnInt64(0)),
+		At:       time.UnixMilli(s.ColumnInt64(1)).UTC(),
+		Kind:     leasehold.Kind(s.ColumnText(2)),
+		Resource: s.ColumnText(3),
+		Holder:   s.ColumnText(4),
+		Token:    uint64(s.ColumnInt64(5)),
+		Before:   leasehold.State(s.ColumnInt64(6)),
+		After:    leasehold.State(s.ColumnInt64(7)),
+		Renewals: s.ColumnInt(8),
+		Why:      s.ColumnText(9),
+	}
+	if s.ColumnIsNull(10) {
+		return r, nil
+	}
+	var err error
+	r.Details, err = decodePairs([]byte(s.ColumnText(10)))
+	return r, err
 }
 
 // errMalformed says that a value is not what this program would have written.
@@ -130,7 +175,7 @@ func bindPairs(s *sqlite.Stmt, param int, m map[string]string) {
 }
 
 func encodePairs(m map[string]string) string {
-	if len(m) == 1 { // such as the caller of each record: encoding/json takes ten times as long
+	if len(m) == 1 { // as in each record's caller: encoding/json takes ten times as long
 		for name, value := range m {
 			if plain(name) && plain(value) {
 				return `{"` + name + `":"` + value + `"}`
@@ -144,7 +189,7 @@ func encodePairs(m map[string]string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// plain reports whether a text stands in JSON as it is.
+// plain reports whether a text needs no escaping in JSON.
 func plain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -1,0 +1,89 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/machine"
+)
+
+// change is what one operation commits: rows of the catalog, what becomes of the
+// lease, or both. The operation has made it from rows that it read under a lock
+// which it still holds.
+type change struct {
+	resource string    // whose lease it is
+	lease    leaseRule // what the lease says to it; nil: the lease has no say
+	problem  error     // why it is refused all the same; the lease is asked first
+	forget   bool      // the lease goes, as with a blob that is deleted
+	rows     []engine.Statement
+}
+
+// leaseRule decides what a lease says to a change. It runs under the engine's
+// lock: it neither blocks nor does I/O.
+type leaseRule func(engine.View) (machine.Outcome, error)
+
+// commit makes a change durable, in one atomic step with the lease's decision,
+// unless the lease or the change's own problem refuses it.
+//
+// A commit of rows is waited for even if the caller has gone meanwhile: until
+// then the rows that can be read are not those that will be, and the caller's
+// lock keeps everybody from reading them.
+func (c *Catalog) commit(ctx context.Context, ch change) error {
+	if len(ch.rows) > 0 {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		ctx = context.WithoutCancel(ctx)
+	}
+	err := c.engine.Do(ctx, ch.resource, func(v engine.View) (engine.Decision, error) {
+		d := engine.Decision{Forget: ch.forget, Extras: ch.rows}
+		var err error
+		if ch.lease != nil {
+			d.Outcome, err = ch.lease(v)
+		}
+		if err == nil {
+			err = ch.problem
+		}
+		return d, err
+	})
+	if err == nil && len(ch.rows) > 0 && ch.resource != housekeeping {
+		c.wake() // there may be something to collect, or to expire sooner
+	}
+	return err
+}
+
+// housekeeping stands where a commit wants the name of a resource and none is
+// meant.
+const housekeeping = resourcePrefix + "catalog"
+
+// commitRows commits rows that no lease has a say in.
+func (c *Catalog) commitRows(ctx context.Context, rows ...engine.Statement) error {
+	return c.commit(ctx, change{resource: housekeeping, rows: rows})
+}
+
+// statement is a row to be written, or deleted.
+func statement(sql string, args ...any) engine.Statement {
+	return engine.Statement{SQL: sql, Args: args}
+}
+
+// guard is the rule of a guarded access.
+func guard(ref Ref, a Access, how machine.Access) leaseRule {
+	ofContainer, id := ref.Blob == "", a.Lease
+	return func(v engine.View) (machine.Outcome, error) { return checkLease(v, ofContainer, id, how) }
+}
+
+// checkLease says whether the lease of a blob or container lets an access with
+// this id pass. Without the id a locked thing cannot be written. For a reader an
+// id is a condition, no more.
+func checkLease(v engine.View, ofContainer bool, id leasehold.ID, how machine.Access) (machine.Outcome, error) {
+	o := machine.Guard(v.Now, id, how, v.Row)
+	if o.Reason == "" {
+		return o, nil
+	}
+	action := Read
+	if how == machine.Write {
+		action = Write
+	}
+	return o, refused(ofContainer, action, o, v.Now)
+}

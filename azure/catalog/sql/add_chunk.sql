@@ -1,0 +1,1 @@
+INSERT INTO blob_chunks (id, size, crc, refs, data) VALUES (?, ?, ?, ?, ?)

@@ -1,0 +1,1 @@
+INSERT INTO blob_containers (id, account, name, ticks, details) VALUES (?, ?, ?, ?, ?)

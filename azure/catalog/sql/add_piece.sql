@@ -1,0 +1,1 @@
+INSERT INTO blob_pieces (manifest, start, size, chunk, at, block) VALUES (?, ?, ?, ?, ?, ?)

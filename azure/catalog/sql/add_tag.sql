@@ -1,0 +1,1 @@
+INSERT OR IGNORE INTO blob_tags (container, key, value, name) VALUES (?, ?, ?, ?)

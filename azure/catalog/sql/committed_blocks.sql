@@ -1,0 +1,1 @@
+SELECT start, size, chunk, at, block FROM blob_pieces WHERE manifest = ? AND block IS NOT NULL ORDER BY start

@@ -1,0 +1,1 @@
+SELECT id, ticks, details FROM blob_containers WHERE account = ? AND name = ? AND NOT deleting

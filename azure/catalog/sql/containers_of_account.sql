@@ -1,0 +1,1 @@
+SELECT account, name FROM blob_containers WHERE ?1 IN ('', account)

@@ -1,0 +1,1 @@
+SELECT count(*) FROM blob_blocks WHERE container = ? AND name = ?

@@ -1,0 +1,1 @@
+DELETE FROM blob_containers WHERE id = ?

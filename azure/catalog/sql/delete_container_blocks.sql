@@ -1,0 +1,1 @@
+DELETE FROM blob_blocks WHERE container = ?

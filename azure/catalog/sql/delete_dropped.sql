@@ -1,0 +1,1 @@
+DELETE FROM blob_dropped WHERE manifest IN (SELECT value FROM json_each(?))

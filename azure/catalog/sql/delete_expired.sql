@@ -1,0 +1,1 @@
+DELETE FROM blob_items WHERE container = ? AND name = ? AND expires <= ?

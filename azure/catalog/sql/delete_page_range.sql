@@ -1,0 +1,1 @@
+DELETE FROM blob_pieces WHERE manifest = ? AND start >= ? AND start < ?

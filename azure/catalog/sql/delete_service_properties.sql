@@ -1,0 +1,1 @@
+DELETE FROM blob_accounts WHERE ?1 IN ('', account)

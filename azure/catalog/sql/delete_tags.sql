@@ -1,0 +1,1 @@
+DELETE FROM blob_tags WHERE container = ? AND name = ?

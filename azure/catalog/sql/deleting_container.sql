@@ -1,0 +1,1 @@
+SELECT id FROM blob_containers WHERE account = ? AND name = ? AND deleting

@@ -1,0 +1,1 @@
+INSERT OR IGNORE INTO blob_dropped (manifest, container, name) VALUES (?, ?, ?)

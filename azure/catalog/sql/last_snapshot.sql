@@ -1,0 +1,1 @@
+SELECT max(snapshot) FROM blob_items WHERE container = ? AND name = ? AND snapshot < ?

@@ -1,0 +1,1 @@
+SELECT max(staged) FROM blob_blocks WHERE container = ? AND name = ?

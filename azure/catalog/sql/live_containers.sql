@@ -1,0 +1,1 @@
+SELECT id, account, name FROM blob_containers WHERE NOT deleting

@@ -1,0 +1,1 @@
+UPDATE blob_containers SET deleting = 1 WHERE id = ?

@@ -1,0 +1,1 @@
+INSERT OR REPLACE INTO blob_blocks (container, name, block, size, chunk, staged) VALUES (?, ?, ?, ?, ?, ?)

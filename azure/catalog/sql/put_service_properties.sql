@@ -1,0 +1,1 @@
+INSERT OR REPLACE INTO blob_accounts (account, properties) VALUES (?, ?)

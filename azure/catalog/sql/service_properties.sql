@@ -1,0 +1,1 @@
+SELECT properties FROM blob_accounts WHERE account = ?

@@ -1,0 +1,1 @@
+UPDATE blob_containers SET ticks = ?, details = ? WHERE id = ?

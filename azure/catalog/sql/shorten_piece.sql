@@ -1,0 +1,1 @@
+UPDATE blob_pieces SET size = ? WHERE manifest = ? AND start = ?

@@ -1,0 +1,1 @@
+SELECT size, chunk, block FROM blob_blocks WHERE container = ? AND name = ? ORDER BY staged, block

@@ -1,0 +1,1 @@
+SELECT key, value FROM blob_tags WHERE container = ? AND name = ?

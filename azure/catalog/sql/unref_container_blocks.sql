@@ -1,0 +1,2 @@
+UPDATE blob_chunks SET refs = refs - gone.n
+FROM (SELECT chunk, count(*) AS n FROM blob_blocks WHERE container = ? GROUP BY chunk) AS gone WHERE id = gone.chunk

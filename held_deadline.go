@@ -1,0 +1,95 @@
+package leasehold
+
+import "time"
+
+// deadline is when a held lease is renewed and when it is declared lost.
+// Instants are readings of the Manager's clock.
+type deadline struct {
+	since time.Duration // the ttl counts from here
+	line  time.Duration // the safety line, at which the lease is lost; never, if infinite
+	next  time.Duration // when to renew; never, if not planned
+	due   time.Duration // the sooner of the two
+}
+
+// restart counts a lease of this length from since.
+func (d *deadline) restart(o *Options, since, length time.Duration, renew bool) {
+	d.since, d.line, d.next = since, never, never
+	if length != Infinite {
+		d.line = since + min(o.lineOf(length), length-drift(length))
+	}
+	if renew {
+		d.next = since + o.intervalOf(length)
+	}
+}
+
+// length is the ttl for which the line was drawn, near enough for pauses.
+func (d *deadline) length(o *Options) time.Duration {
+	if d.line == never {
+		return Infinite
+	}
+	return time.Duration(float64(d.line-d.since) / o.SafetyThreshold)
+}
+
+// lengthOf returns how long the lease lasts from the grant or renewal on: what
+// the store promises, where that is less than the ttl.
+func lengthOf(l Lease) time.Duration {
+	if l.TTL != Infinite && l.Remaining > 0 {
+		return min(l.TTL, l.Remaining)
+	}
+	return l.TTL
+}
+
+// drift is what two clocks may differ by over a ttl: one percent and 2 ms.
+func drift(ttl time.Duration) time.Duration {
+	return ttl/100 + 2*time.Millisecond
+}
+
+// breakRemaining is what was left of the break period by the store's answer,
+// zero where that is not known.
+func breakRemaining(e *Error) time.Duration {
+	switch {
+	case e == nil || e.Reason != ReasonBreaking:
+		return 0
+	case e.Remaining <= 0 && e.Current != nil:
+		return max(e.Current.Remaining, 0)
+	}
+	return max(e.Remaining, 0)
+}
+
+// lineOf returns how long after the last success a lease of this length is
+// declared lost.
+func (o *Options) lineOf(ttl time.Duration) time.Duration {
+	return time.Duration(float64(ttl) * o.SafetyThreshold)
+}
+
+// marginOf is the time between the safety line and the end of a lease of this
+// length, rather too short than too long.
+func (o *Options) marginOf(ttl time.Duration) time.Duration {
+	return max(ttl-drift(ttl)-o.lineOf(ttl), 0)
+}
+
+// intervalOf returns how long after the last success it is renewed.
+func (o *Options) intervalOf(ttl time.Duration) time.Duration {
+	return o.scale(o.RenewInterval, ttl, (*Options).defaultInterval)
+}
+
+// retryOf returns the pause before the first retry of its renewal.
+func (o *Options) retryOf(ttl time.Duration) time.Duration {
+	return o.scale(o.RenewRetryInterval, ttl, (*Options).defaultRetry)
+}
+
+// scale fits one of the options, which were given for leases of the usual
+// length, to a lease of another length: in proportion, or by the defaults where
+// one of the two is infinite.
+func (o *Options) scale(d, ttl time.Duration, byDefault func(*Options) time.Duration) time.Duration {
+	switch {
+	case ttl == o.TTL:
+		return d
+	case ttl == Infinite || o.TTL == Infinite:
+		other := *o
+		other.TTL, other.RenewInterval = ttl, 0
+		other.RenewInterval = other.defaultInterval()
+		return byDefault(&other)
+	}
+	return time.Duration(float64(d) * (float64(ttl) / float64(o.TTL)))
+}

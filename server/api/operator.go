@@ -1,0 +1,102 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/internal/rest"
+	"github.com/leasehold/leasehold/wire"
+)
+
+// breakLease serves POST /v1/leases/break.
+func breakLease(c *call, in wire.BreakRequest) (wire.Broken, error) {
+	breaker, ok := c.s.store.(leasehold.Breaker)
+	if !ok {
+		return wire.Broken{}, c.unsupported()
+	}
+	r, err := in.Request()
+	if err == nil {
+		err = r.Validate()
+	}
+	if err != nil {
+		return wire.Broken{}, err
+	}
+	l, err := callStore(c, breaker.Break, r)
+	if err != nil {
+		return wire.Broken{}, err
+	}
+	c.log(slog.LevelInfo, "broke a lease", slog.String("resource", l.Resource), slog.String("holder", l.Holder), slog.Uint64("token", l.Token))
+	l.ID = leasehold.ID{} // an operator does not own it
+	answer := wire.Broken{Lease: wire.FromLease(l)}
+	if l.State == leasehold.StateBreaking {
+		answer.Remaining = answer.Lease.Remaining
+	}
+	return answer, nil
+}
+
+// forceRelease serves POST /v1/holders/{holder}/release.
+func forceRelease(c *call, in wire.ForceRequest) (wire.Forced, error) {
+	releaser, ok := c.s.store.(leasehold.HolderReleaser)
+	if !ok {
+		return wire.Forced{}, c.unsupported()
+	}
+	n, err := callStore(c, func(ctx context.Context, holder string) (int, error) {
+		return releaser.ReleaseHolder(ctx, holder, in.Reason)
+	}, c.pathValue)
+	if err != nil {
+		return wire.Forced{}, err
+	}
+	c.log(slog.LevelInfo, "force-released a holder", slog.String("holder", c.pathValue), slog.Int("released", n))
+	return wire.Forced{Released: n}, nil
+}
+
+// cleanup serves POST /v1/leases/cleanup.
+func cleanup(c *call, _ rest.None) (wire.Cleaned, error) {
+	cleaner, ok := c.s.store.(leasehold.Cleaner)
+	if !ok {
+		return wire.Cleaned{}, c.unsupported()
+	}
+	cleaned, err := callStore(c, func(ctx context.Context, _ rest.None) (leasehold.Cleaned, error) { return cleaner.Cleanup(ctx) }, rest.None{})
+	if err != nil {
+		return wire.Cleaned{}, err
+	}
+	return wire.Cleaned(cleaned), nil
+}
+
+// listSettings serves GET /v1/config.
+func listSettings(c *call, _ rest.None) (wire.Settings, error) {
+	configurer, ok := c.s.store.(leasehold.Configurer)
+	if !ok {
+		return wire.Settings{}, c.unsupported()
+	}
+	all, err := readSettings(c, configurer)
+	if err != nil {
+		return wire.Settings{}, err
+	}
+	answer := wire.Settings{Settings: make([]wire.Setting, len(all))}
+	for i, setting := range all {
+		answer.Settings[i] = wire.FromSetting(setting)
+	}
+	return answer, nil
+}
+
+// setSetting serves PUT /v1/config/{key}.
+func setSetting(c *call, in wire.SetRequest) (wire.Setting, error) {
+	configurer, ok := c.s.store.(leasehold.Configurer)
+	if !ok {
+		return wire.Setting{}, c.unsupported()
+	}
+	if in.Value == nil {
+		return wire.Setting{}, leasehold.Invalid("value", "is missing; want the setting's new value")
+	}
+	setting, err := callStore(c, func(ctx context.Context, key string) (leasehold.Setting, error) {
+		return configurer.SetSetting(ctx, key, in.Value)
+	}, c.pathValue)
+	if err != nil {
+		return wire.Setting{}, err
+	}
+	c.log(slog.LevelInfo, "changed a setting", slog.String("key", setting.Key), slog.String("value", fmt.Sprint(setting.Value)))
+	return wire.FromSetting(setting), nil
+}

@@ -1,0 +1,2 @@
+-- Whether the database has any content.
+SELECT count(*) FROM sqlite_schema
