@@ -47,9 +47,9 @@ var azureCodes = codes{
 	container: accessCodes{bloberror.LeaseIDMismatchWithContainerOperation, bloberror.LeaseNotPresentWithContainerOperation},
 }
 
-// dialectCodes are those under /blob/ on the JSON API's port: one code for no
-// lease, however it ended, and one for another id.
-var dialectCodes = codes{
+// plainCodes are those of the plain API: one code for no lease, however it ended,
+// and one for another id.
+var plainCodes = codes{
 	otherID:   leaseIDMismatch,
 	ended:     leaseNotFound,
 	broken:    leaseNotFound,

@@ -41,16 +41,16 @@ func TestCrash(t *testing.T) {
 	}
 	t.Logf("%d crashes, a start in %v", round, (downtime / time.Duration(round)).Round(time.Millisecond))
 	c.report("the Azure Blob API", c.azureClients)
-	c.report("/blob/", c.dialectClients)
+	c.report("the plain API", c.plainClients)
 	c.finish()
 }
 
 // crash is a server and its clients.
 type crash struct {
 	*server
-	azureClients   []crashClient // of the Azure Blob API
-	dialectClients []crashClient // of the paths under /blob/ on the JSON API's port
-	opened         bool
+	azureClients []crashClient // of the Azure Blob API
+	plainClients []crashClient // of the plain API
+	opened       bool
 }
 
 // newCrash has drivers of every kind at both endpoints. Contention is tried at
@@ -62,25 +62,25 @@ func newCrash(s *server) *crash {
 			newBlockDriver("block-0"), newBlockDriver("block-1"), newBlockDriver("block-2"), newAppendDriver("append-0"), newPageDriver("page-0"),
 			newTagDriver("tag-0"), newContainerDriver("container-0"), newBlobContention("contention-blob"), newContainerContention("contention-container"),
 		},
-		dialectClients: []crashClient{
+		plainClients: []crashClient{
 			newBlockDriver("block-3"), newAppendDriver("append-1"), newPageDriver("page-1"), newTagDriver("tag-1"), newContainerDriver("container-1"),
 		},
 	}
 }
 
-func (c *crash) clients() []crashClient { return slices.Concat(c.azureClients, c.dialectClients) }
+func (c *crash) clients() []crashClient { return slices.Concat(c.azureClients, c.plainClients) }
 
 // connect connects all clients to the server that runs now. The first time they
 // create what they need.
 func (c *crash) connect() {
 	c.Helper()
 	transport := c.newTransport(2 * len(c.clients()))
-	azure, dialect := endpoint{c.sdk(transport), azureCodes}, endpoint{c.dialectSDK(transport), dialectCodes}
+	azure, plain := endpoint{c.sdk(transport), azureCodes}, endpoint{c.plainSDK(transport), plainCodes}
 	for _, client := range c.azureClients {
 		client.connect(azure)
 	}
-	for _, client := range c.dialectClients {
-		client.connect(dialect)
+	for _, client := range c.plainClients {
+		client.connect(plain)
 	}
 	if c.opened {
 		return
@@ -116,7 +116,7 @@ func (c *crash) check() error { return forEachClient(c.Context(), c.clients(), c
 // incomplete reports whether an operation was never acknowledged so far, at
 // either endpoint.
 func (c *crash) incomplete() bool {
-	for _, sum := range slices.Concat(sumByKind(c.azureClients), sumByKind(c.dialectClients)) {
+	for _, sum := range slices.Concat(sumByKind(c.azureClients), sumByKind(c.plainClients)) {
 		if len(sum.missing()) > 0 {
 			return true
 		}

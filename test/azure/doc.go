@@ -1,7 +1,7 @@
 // Package azuretest tests the Azure Blob API from outside: the program as go
 // build makes it, in a process of its own, over TCP, mostly with Azure's SDK. It
-// shows what needs a process: crashes, memory, a full disk. What each request is
-// answered is tested in azure/server.
+// shows what needs a process: crashes, memory, a full disk. Package azureapi tests
+// what each request is answered.
 //
 // # The crash test
 //
@@ -21,8 +21,8 @@
 //   - A contention (crash_contention_test.go) has several clients acquire one
 //     lease. No two may hold it at a time, and an acknowledged one survives.
 //
-// Drivers run at both endpoints, the Azure Blob API and the paths under /blob/ on
-// the JSON API's port. At the end fsck must find nothing wrong, and no file may
+// Drivers run at both endpoints: the Azure Blob API, and the plain API under /blob/
+// on the JSON API's port. At the end fsck must find nothing wrong, and no file may
 // be left when all blobs are deleted. In the long form (LEASEHOLD_SOAK=1) every
 // operation must have been acknowledged at both endpoints.
 package azuretest

@@ -4,12 +4,13 @@ package azuretest
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // built is the directory of the program; "" before it is built.
@@ -24,12 +25,7 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	built = dir
 	path := filepath.Join(dir, "leasehold")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/leasehold")
-	cmd.Dir = filepath.Join("..", "..")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, text)
-	}
-	return path, nil
+	return path, process.Build("github.com/leasehold/leasehold/cmd/leasehold", path)
 })
 
 func TestMain(m *testing.M) {

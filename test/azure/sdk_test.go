@@ -46,9 +46,8 @@ func (s *server) sdk(transport http.RoundTripper) *service.Client {
 	return client
 }
 
-// dialectSDK is Azure's client of the paths under /blob/ on the JSON API's port,
-// where nobody signs.
-func (s *server) dialectSDK(transport http.RoundTripper) *service.Client {
+// plainSDK is Azure's client of the plain API, where nobody signs.
+func (s *server) plainSDK(transport http.RoundTripper) *service.Client {
 	s.Helper()
 	client, err := service.NewClientWithNoCredential(s.address.API+"/blob/"+account+"/", clientOptions(transport))
 	if err != nil {

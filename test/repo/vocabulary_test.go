@@ -33,9 +33,8 @@ var refusedVerbs = map[string]string{
 // allowed are exceptions, "file: name" or "name", each with its reason. One that
 // no name needs fails the test.
 var allowed = map[string]string{
-	"want":      "what a test expects: the word of package testing's own examples",
-	"Do":        "the usual name where a function is handed in: http.Client.Do, sync.Once.Do",
-	"RoundTrip": "the method of http.RoundTripper",
+	"want": "what a test expects: the word of package testing's own examples",
+	"Do":   "the usual name where a function is handed in: http.Client.Do, sync.Once.Do",
 }
 
 // fieldTerms are pairs of words that this field uses together, each with its

@@ -14,7 +14,7 @@ import (
 )
 
 // With a token file, the tokens of the JSON API decide who may read and write.
-func TestDialectFollowsTokens(t *testing.T) {
+func TestPlainAPIFollowsTokens(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	tokens := filepath.Join(t.TempDir(), "tokens")
@@ -52,6 +52,6 @@ func TestDialectFollowsTokens(t *testing.T) {
 		caller.lease(path, "acquire", "Duration", "15").want(http.StatusForbidden, "AuthorizationFailure")
 	}
 	anonymous.as(t, narrow).put("mine/1", "")
-	anonymous.as(t, narrow).send("GET", dialectPath+"/mine/1", "").want(http.StatusForbidden, "AuthorizationFailure")
+	anonymous.as(t, narrow).send("GET", plainPath+"/mine/1", "").want(http.StatusForbidden, "AuthorizationFailure")
 	anonymous.as(t, writer).send("GET", path, "").wantBody("kept")
 }

@@ -52,7 +52,7 @@ func checkOrphans(main *raw, s *server) {
 // order; the blob itself is "".
 func (r *raw) listed(prefix string) (found []string) {
 	r.Helper()
-	text := r.send("GET", dialectPath+"?restype=container&comp=list&include=snapshots&prefix="+prefix, "").want(http.StatusOK, "").body
+	text := r.send("GET", plainPath+"?restype=container&comp=list&include=snapshots&prefix="+prefix, "").want(http.StatusOK, "").body
 	for _, blob := range between(text, "<Blob>", "</Blob>") {
 		found = append(found, strings.Join(between(blob, "<Snapshot>", "</Snapshot>"), ""))
 	}

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	dialectPath = "/blob/" + account + "/zure"
-	idA         = "aaaaaaaa-0000-4000-8000-000000000001"
-	idB         = "bbbbbbbb-0000-4000-8000-000000000002"
-	idC         = "cccccccc-0000-4000-8000-000000000003"
+	plainPath = "/blob/" + account + "/zure"
+	idA       = "aaaaaaaa-0000-4000-8000-000000000001"
+	idB       = "bbbbbbbb-0000-4000-8000-000000000002"
+	idC       = "cccccccc-0000-4000-8000-000000000003"
 )
 
 // put creates a blob under /blob/ and returns its path.
 func (r *raw) put(name, content string) string {
 	r.Helper()
-	path := dialectPath + "/" + name
+	path := plainPath + "/" + name
 	r.send("PUT", path, content, "X-Ms-Blob-Type", "BlockBlob").want(http.StatusCreated, "")
 	return path
 }
@@ -51,10 +51,10 @@ func (r *raw) each(path, id string, check func(reply)) {
 	check(r.lease(path, "release", "Id", id))
 }
 
-// dialectRules are what the paths under /blob/ on the JSON API's port answer
+// plainRules are what the plain API, under /blob/ on the JSON API's port, answers
 // differently from Azure. The rule for an expired lease is tested last, because
 // it waits for the expiry.
-var dialectRules = []struct {
+var plainRules = []struct {
 	name  string
 	check func(r *raw, s *server)
 }{
@@ -71,7 +71,7 @@ var dialectRules = []struct {
 	{"short forms, in any account", checkShortForms},
 }
 
-func TestDialect(t *testing.T) {
+func TestPlainAPI(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.container("zure")
@@ -79,7 +79,7 @@ func TestDialect(t *testing.T) {
 	expiring := main.put("expiring", "")
 	main.lease(expiring, "acquire", "Duration", "15", "Proposed", idA).want(http.StatusCreated, "")
 	acquired := time.Now()
-	for _, rule := range dialectRules {
+	for _, rule := range plainRules {
 		t.Run(rule.name, func(t *testing.T) { rule.check(main.as(t, ""), s) })
 	}
 	t.Run("LeaseNotFound if it expired", func(t *testing.T) {
