@@ -31,10 +31,10 @@ type Policy struct {
 	ScopedIDs bool
 }
 
-// Standard is the dialect of the JSON API, the Go library and every store.
+// Standard are the rules of the JSON API, the Go library and every store.
 var Standard = Policy{}
 
-// Azure is the dialect of the Azure Blob API.
+// Azure are the rules of the Azure Blob API.
 var Azure = Policy{
 	Revive:          true,
 	ReuseID:         true,

@@ -24,8 +24,8 @@ import (
 func newBlob(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "blob", GroupID: groupOperate, Args: exactArgs(0),
-		Short: "Look after the blobs of the Azure Blob door",
-		Long: "Look after the blobs of the Azure Blob door. To read and write them, point an Azure\n" +
+		Short: "Look after the blobs of the Azure Blob API",
+		Long: "Look after the blobs of the Azure Blob API. To read and write them, point an Azure\n" +
 			"SDK or tool at the connection string that leasehold serve prints.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -262,7 +262,7 @@ func blobRefusal(answer *http.Response, body []byte) error {
 	var e struct{ Code, Message string }
 	if xml.Unmarshal(body, &e) != nil || e.Code == "" {
 		return &leasehold.Error{Reason: leasehold.ReasonUnavailable, Op: "blob", Store: "remote",
-			Cause: fmt.Errorf("something answered %s that is no Azure Blob door; does the server have one?", answer.Status)}
+			Cause: fmt.Errorf("something answered %s that is no Azure Blob API; does the server have one?", answer.Status)}
 	}
 	code := exitConflict
 	if answer.StatusCode == http.StatusNotFound {

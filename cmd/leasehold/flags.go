@@ -170,7 +170,7 @@ func holderName(flag string, pid int) string {
 
 const leaseIDHelp = `
 
-The lease id is a secret: whoever shows it may renew, transfer or release. It is
+The lease id is a secret: a client that shows it may renew, transfer or release. It is
 taken from --lease-id, else from $LEASEHOLD_LEASE_ID. Other users of the machine
 can read a command line with ps, so prefer the environment, or --lease-id - with
 the id on standard input.`

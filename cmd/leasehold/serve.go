@@ -12,15 +12,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const serveHelp = `Serve leases until SIGTERM or Ctrl-C. When every door answers, the server prints
-where each one is, one line per door.
+const serveHelp = `Serve leases until SIGTERM or Ctrl-C. When every API answers, the server prints
+where each one is, one line per API.
 
 Leases are kept in the data directory, durable before they are answered for. One
 server can have it at a time. --store serves another store instead; blobs, and
 the leases on them, are in the data directory all the same. --in-memory keeps
 everything in memory, for tests: nothing of it is left afterwards.
 
-Without a token file the server trusts whoever reaches it, and so listens only to
+Without a token file the server trusts every client that reaches it, and so listens only to
 this machine. To listen elsewhere, give it --token-file, --tls-cert and --tls-key;
 --insecure does without, on a network where everybody may hold and break leases.`
 
@@ -72,7 +72,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&o.Durability, "durability", o.Durability, "full survives power loss, normal only kill -9")
 	flags.BoolVar(&o.InMemory, "in-memory", false, "keep everything in memory, and nothing afterwards")
 	flags.Int64Var(&o.Reserve, "reserve", o.Reserve, "MiB of disk kept back, so that leases and deletes go on when the disk is full; 0 keeps none")
-	flags.StringVar(&o.BlobListen, "blob-listen", "", "address of the Azure Blob door, or off (default "+serve.DefaultBlobListen+", or a free port if --listen has port 0)")
+	flags.StringVar(&o.BlobListen, "blob-listen", "", "address of the Azure Blob API, or off (default "+serve.DefaultBlobListen+", or a free port if --listen has port 0)")
 	flags.StringVar(&o.BlobAccounts, "blob-accounts", "", "file of storage accounts, one a line: name:key or name:key:key (default: the development account, or none with --token-file)")
 	flags.DurationVar(&o.BlobSnapshotTTL, "blob-snapshot-ttl", 0, "how long a new snapshot of a blob stays (default for ever)")
 	flags.StringVar(&o.TokenFile, "token-file", "", "file of the tokens that callers must show; see leasehold token")

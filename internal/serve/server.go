@@ -140,7 +140,7 @@ func (s *Server) shutDown() {
 	for _, l := range s.listeners { // at once: none accepts connections while another waits
 		all.Go(func() {
 			if err := l.http.Shutdown(ctx); err != nil {
-				s.log.Warn("cutting off requests that did not end", "door", l.api.Name, "error", err)
+				s.log.Warn("cutting off requests that did not end", "api", l.api.Name, "error", err)
 				_ = l.http.Close()
 			}
 		})

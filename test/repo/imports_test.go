@@ -56,6 +56,7 @@ var rules = map[importRule]string{
 	{From: "azure/...", To: otherModules, Except: "azure/server>golang.org/x/time/rate"}: "the protocol is plain Go; Azure's SDK is for tests",
 
 	{From: "server/...", To: "store/..."}:                                       "an API serves any store; only open and internal/serve know which",
+	{From: "server/internal/rest", To: "server/api"}:                            "it describes and decodes the endpoints of any API",
 	{From: "server/...", To: "open"}:                                            "an API serves any store; only the program knows which",
 	{From: "server/...", To: "azure/..."}:                                       "the JSON API and the Azure API do not know each other",
 	{From: "azure/...", To: "store/..."}:                                        "an API serves any store; only open and internal/serve know which",
