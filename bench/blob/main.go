@@ -1,6 +1,6 @@
-// Command blob measures leasehold's Azure Blob door beside azurite on the same
-// machine in the same run, through Azure's own Go SDK: leases taken and given
-// back, small blobs written and read, the time to start, and the memory that is
+// Command blob measures leasehold's Azure Blob API beside azurite on the same
+// machine in the same run, through Azure's own Go SDK: leases acquired and
+// released, small blobs written and read, the time to start, and the memory that is
 // resident after the work. Rounds alternate between the peers and medians are
 // compared, because machines are noisy. It is a module of its own, so that it
 // stays out of leasehold's dependencies. It reads /proc, and so needs Linux.
@@ -30,7 +30,7 @@ func main() {
 	flag.StringVar(&b.only, "only", "", "leave out the workloads whose names do not have this in them")
 	strict := flag.Bool("strict", false, "exit with status 1 if a target is missed")
 	flag.Parse()
-	signal.Ignore(syscall.SIGPIPE) // whoever reads the table may leave, the servers must not stay
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe must not leave servers running
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	met, err := b.run(ctx)
@@ -49,7 +49,7 @@ type bench struct {
 	rounds          int
 	each            time.Duration
 	only            string
-	dir             string // of this run; its data go with it
+	dir             string // of this run; deleted with the data in it
 	peers           []*peer
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
-// peer is one system under test: a real server, spoken to by Azure's client.
+// peer is one system under test: a real server, and Azure's client of it.
 type peer struct {
 	name string
 	ours bool
@@ -27,8 +27,7 @@ type peer struct {
 	starts  int
 }
 
-// choosePeers puts leasehold first, and in it the durable default: that is what
-// is held to the targets.
+// choosePeers puts durable leasehold first: the targets are for that one.
 func (b *bench) choosePeers() (err error) {
 	// The servers run in a directory of their own, so paths must not depend
 	// on this one.
@@ -79,7 +78,7 @@ func (p *peer) start(ctx context.Context, dir string) error {
 		return err
 	}
 	p.cmd = p.command(host, port, data)
-	p.cmd.Dir = dir // whatever else they write is gone with it
+	p.cmd.Dir = dir // deleted with whatever else they write
 	p.cmd.Stderr = os.Stderr
 	if p.service, err = connect(net.JoinHostPort(host, port)); err != nil {
 		return err

@@ -34,7 +34,7 @@ func (r *report) print(w io.Writer, peers []*peer) bool {
 		for _, m := range l.medians {
 			fmt.Fprintf(out, "%.0f\t", m.value)
 		}
-		verdict, ok := l.judge(peers)
+		verdict, ok := l.compare(peers)
 		fmt.Fprintf(out, "%s\t\n", verdict)
 		met = met && ok
 	}
@@ -44,8 +44,8 @@ func (r *report) print(w io.Writer, peers []*peer) bool {
 	return met
 }
 
-// judge gives the ratio, the target and whether it is met.
-func (l line) judge(peers []*peer) (string, bool) {
+// compare returns the ratio, the target and whether it is met.
+func (l line) compare(peers []*peer) (string, bool) {
 	ratio := l.ratio(peers)
 	switch {
 	case ratio == 0:
@@ -81,8 +81,8 @@ func (l line) ratio(peers []*peer) float64 {
 	return l.medians[0].value / best
 }
 
-// printCores tells who was busy: where the client takes most of the machine, it
-// is the client that is measured.
+// printCores prints what each side used: where the client takes most of the
+// machine, the client is what is measured.
 func (r *report) printCores(w io.Writer, peers []*peer) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(out, "\ncores taken by client + server; server's µs for each\t")

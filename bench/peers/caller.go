@@ -9,8 +9,8 @@ import (
 	"net/http"
 )
 
-// caller speaks the JSON API as a client in another language would: one
-// connection of its own, one request for each call, no batches.
+// caller uses the JSON API as a client in another language would: a connection of
+// its own, one request for each call, no batches.
 type caller struct {
 	base   string
 	name   string

@@ -23,7 +23,8 @@ type server struct {
 	store   *remote.Store
 }
 
-var door = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+// listening finds the address that serve prints.
+var listening = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 func (b *bench) startLeasehold(ctx context.Context, dir string) (peer, error) {
 	cmd := exec.Command(b.binary, "serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "leasehold"), "--log-level", "error")
@@ -37,7 +38,7 @@ func (b *bench) startLeasehold(ctx context.Context, dir string) (peer, error) {
 	}
 	address := ""
 	for lines := bufio.NewScanner(out); address == "" && lines.Scan(); {
-		address = door.FindString(lines.Text())
+		address = listening.FindString(lines.Text())
 	}
 	go io.Copy(io.Discard, out)
 	s := &server{cmd: cmd, address: address}

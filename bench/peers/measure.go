@@ -59,7 +59,7 @@ func (b *bench) pairs(ctx context.Context, p peer, workers, round int, how style
 	return float64(done.Load()) / took.Seconds(), nil
 }
 
-// cpuTime returns the processor time that a process has used, as Linux tells it.
+// cpuTime returns the processor time that a process has used, as Linux counts it.
 func cpuTime(pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -80,8 +80,8 @@ func pair(ctx context.Context, l locker) error {
 	return l.unlock(ctx)
 }
 
-// handoff returns the median time in µs from the call that gives a name back
-// to the return of the call that waits for it.
+// handoff returns the median time in µs from the call that unlocks a name to
+// the return of the call that waits for it.
 func (b *bench) handoff(ctx context.Context, p peer, round int) (float64, error) {
 	name := fmt.Sprintf("handoff-%d", round)
 	var two [2]locker

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// child is the process of those who look: it opens streams or scans the
-// history until its standard input ends, and then tells what it saw.
+// child is the readers' process: it opens streams or scans the history until its
+// standard input ends, and then prints what it counted.
 func child(args []string) error {
 	if len(args) != 4 {
 		return fmt.Errorf("want a kind, an address, a number and a prefix, not %q", args)
@@ -29,18 +29,18 @@ func child(args []string) error {
 	r := &readers{ctx: ctx, url: args[1], tokens: strings.Split(os.Getenv("TOKENS"), ","), prefix: args[3], client: newClient()}
 	read := map[string]func(int){"streams": r.stream, "scans": r.scan}[args[0]]
 	if read == nil {
-		return fmt.Errorf("%q is nothing to do", args[0])
+		return fmt.Errorf("unknown kind %q", args[0])
 	}
 	var wg sync.WaitGroup
-	r.begun.Add(n)
+	r.started.Add(n)
 	for i := range n {
 		wg.Go(func() { read(i) })
 	}
-	r.begun.Wait()
+	r.started.Wait()
 	fmt.Println("ready")
-	began := time.Now()
+	start := time.Now()
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	seconds := time.Since(began).Seconds()
+	seconds := time.Since(start).Seconds()
 	cancel()
 	wg.Wait()
 	fmt.Printf("they read %.1f MB/s, %d resets, %.1f scans/s, %d refused or cut off\n",
@@ -48,14 +48,14 @@ func child(args []string) error {
 	return nil
 }
 
-// readers counts what those who look see.
+// readers counts what the readers receive.
 type readers struct {
-	ctx    context.Context
-	url    string
-	tokens []string
-	prefix string
-	client *http.Client
-	begun  sync.WaitGroup
+	ctx     context.Context
+	url     string
+	tokens  []string
+	prefix  string
+	client  *http.Client
+	started sync.WaitGroup
 
 	bytes, resets, scans, failed atomic.Int64
 }
@@ -77,7 +77,7 @@ func (r *readers) get(path, token string) (*http.Response, error) {
 
 // stream reads one event stream, and opens it again when it ends.
 func (r *readers) stream(i int) {
-	first := sync.OnceFunc(r.begun.Done)
+	first := sync.OnceFunc(r.started.Done)
 	defer first()
 	buffer := make([]byte, 64<<10)
 	for r.ctx.Err() == nil {
@@ -107,10 +107,10 @@ func (r *readers) follow(body io.Reader, buffer []byte) {
 	}
 }
 
-// scan reads the whole history for a holder who is not in it, again and again,
-// as four callers.
+// scan reads the whole history in a loop, for a holder who is not in it, as four
+// callers.
 func (r *readers) scan(i int) {
-	r.begun.Done()
+	r.started.Done()
 	for r.ctx.Err() == nil {
 		answer, err := r.get("/v1/history?holder=nobody", r.tokens[i%4])
 		if err == nil {

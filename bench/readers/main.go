@@ -1,5 +1,5 @@
-// Command readers measures what those who only look cost those who work: lease
-// pairs beside event streams, and blob reads beside scans of the history. Every
+// Command readers measures what readers cost writers: lease pairs beside event
+// streams, and blob reads beside scans of the history. Every
 // figure is the ratio to the quiet server of the same round, because machines
 // are noisy; the median of the rounds counts. The server, the streams and the
 // scans are processes of their own.
@@ -60,7 +60,7 @@ type bench struct {
 	server  *server
 }
 
-// load is what readers do beside the pairs.
+// load is a number of event streams beside the pairs.
 type load struct {
 	what   string
 	n      int

@@ -25,8 +25,8 @@ type server struct {
 	dir    string
 	cmd    *exec.Cmd
 	url    string
-	worker string   // the token of those who work
-	reader []string // the tokens of those who look
+	worker string   // the workers' token
+	reader []string // the readers' tokens
 	client *http.Client
 }
 
@@ -86,9 +86,9 @@ func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true}}
 }
 
-// do makes a request and returns its answer, which must have one of the
-// statuses.
-func (s *server) do(ctx context.Context, method, path, body string, header map[string]string, statuses ...int) ([]byte, error) {
+// request sends a request and returns the answer's body. The answer must have one
+// of the statuses.
+func (s *server) request(ctx context.Context, method, path, body string, header map[string]string, statuses ...int) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s *server) do(ctx context.Context, method, path, body string, header map[s
 	return nil, fmt.Errorf("%s %s: %w %s: %.200s", method, path, errStatus, answer.Status, data)
 }
 
-// fill gives the history so many records.
+// fill writes so many records to the history.
 func (s *server) fill(ctx context.Context, records int) error {
 	fmt.Printf("  filling the history with %d records\n", records)
 	for done := 0; done < records; done += 2 * batchSize {
@@ -130,7 +130,7 @@ func (s *server) fill(ctx context.Context, records int) error {
 	return nil
 }
 
-// acquireBatch takes leases and returns their ids.
+// acquireBatch acquires leases and returns their ids.
 func (s *server) acquireBatch(ctx context.Context) ([]string, error) {
 	var operations []string
 	for i := range batchSize {
@@ -150,7 +150,7 @@ func (s *server) releaseBatch(ctx context.Context, ids []string) error {
 
 // batch makes many operations in one request and returns the leases' ids.
 func (s *server) batch(ctx context.Context, operations []string) ([]string, error) {
-	data, err := s.do(ctx, http.MethodPost, "/v1/leases/batch", `{"operations":[`+strings.Join(operations, ",")+`]}`, nil, http.StatusOK)
+	data, err := s.request(ctx, http.MethodPost, "/v1/leases/batch", `{"operations":[`+strings.Join(operations, ",")+`]}`, nil, http.StatusOK)
 	if err != nil {
 		return nil, err
 	}
@@ -177,12 +177,12 @@ func (s *server) batch(ctx context.Context, operations []string) ([]string, erro
 
 // putBlobs makes a container with so many small blobs.
 func (s *server) putBlobs(ctx context.Context, n int) error {
-	if _, err := s.do(ctx, http.MethodPut, container+"?restype=container", "", blobHeader, http.StatusCreated); err != nil {
+	if _, err := s.request(ctx, http.MethodPut, container+"?restype=container", "", blobHeader, http.StatusCreated); err != nil {
 		return err
 	}
 	content := strings.Repeat("x", 1<<10)
 	for i := range n {
-		if _, err := s.do(ctx, http.MethodPut, blobPath(i), content, blobHeader, http.StatusCreated); err != nil {
+		if _, err := s.request(ctx, http.MethodPut, blobPath(i), content, blobHeader, http.StatusCreated); err != nil {
 			return err
 		}
 	}
@@ -205,7 +205,7 @@ type process struct {
 }
 
 // startChild starts readers in a process of their own and returns when all of
-// them are at work.
+// them read.
 func (s *server) startChild(what string, n int, prefix string) (*process, error) {
 	p := &process{cmd: exec.Command(os.Args[0], "child", what, s.url, fmt.Sprint(n), prefix)}
 	p.cmd.Env = append(os.Environ(), "TOKENS="+strings.Join(s.reader, ","))
@@ -224,13 +224,13 @@ func (s *server) startChild(what string, n int, prefix string) (*process, error)
 	}
 	if line, err := p.out.ReadString('\n'); err != nil || line != "ready\n" {
 		p.stop()
-		return nil, fmt.Errorf("the %s did not begin: %q, %v", what, line, err)
+		return nil, fmt.Errorf("the %s did not start: %q, %v", what, line, err)
 	}
-	time.Sleep(500 * time.Millisecond) // until that has come to rest
+	time.Sleep(500 * time.Millisecond) // until the load is steady
 	return p, nil
 }
 
-// stop ends the readers and returns what they say they saw.
+// stop ends the readers and returns what they counted.
 func (p *process) stop() string {
 	p.in.Close()
 	line, _ := p.out.ReadString('\n')

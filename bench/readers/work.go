@@ -11,13 +11,12 @@ import (
 	"time"
 )
 
-// during has each worker do its work again and again for a while. It returns how
-// long each time took. With a rate, so many are begun a second, by whoever is
-// free.
+// during calls work in a loop in each worker, and returns how long each call
+// took. With a rate, all workers together start so many calls a second.
 func (b *bench) during(each time.Duration, rate float64, work func(worker int) error) ([]time.Duration, time.Duration, error) {
 	var (
 		wg      sync.WaitGroup
-		begun   atomic.Int64
+		started atomic.Int64
 		failure atomic.Pointer[error]
 		took    = make([][]time.Duration, b.workers)
 		start   = time.Now()
@@ -26,16 +25,16 @@ func (b *bench) during(each time.Duration, rate float64, work func(worker int) e
 		wg.Go(func() {
 			for failure.Load() == nil {
 				if rate > 0 {
-					time.Sleep(time.Until(start.Add(time.Duration(float64(begun.Add(1)) / rate * float64(time.Second)))))
+					time.Sleep(time.Until(start.Add(time.Duration(float64(started.Add(1)) / rate * float64(time.Second)))))
 				}
-				began := time.Now()
-				if began.Sub(start) > each {
+				callStart := time.Now()
+				if callStart.Sub(start) > each {
 					return
 				}
 				if err := work(w); err != nil {
 					failure.Store(&err)
 				}
-				took[w] = append(took[w], time.Since(began))
+				took[w] = append(took[w], time.Since(callStart))
 			}
 		})
 	}
@@ -47,15 +46,15 @@ func (b *bench) during(each time.Duration, rate float64, work func(worker int) e
 	return slices.Concat(took...), elapsed, nil
 }
 
-// pairs returns how many leases a second are taken and given back, each with a
-// request of its own.
+// pairs returns how many leases a second are acquired and released, with one
+// request for each operation.
 func (b *bench) pairs(ctx context.Context) (float64, error) {
 	took, elapsed, err := b.during(b.each, 0, func(worker int) error { return b.server.pair(ctx, worker) })
 	return float64(len(took)) / elapsed.Seconds(), err
 }
 
 func (s *server) pair(ctx context.Context, worker int) error {
-	data, err := s.do(ctx, http.MethodPost, "/v1/leases/acquire",
+	data, err := s.request(ctx, http.MethodPost, "/v1/leases/acquire",
 		fmt.Sprintf(`{"resource":"pairs:%d","holder":"worker:%d","ttl_seconds":60}`, worker, worker), nil, http.StatusCreated)
 	if err != nil {
 		return err
@@ -66,7 +65,7 @@ func (s *server) pair(ctx context.Context, worker int) error {
 	if err := json.Unmarshal(data, &lease); err != nil {
 		return err
 	}
-	_, err = s.do(ctx, http.MethodPost, "/v1/leases/release", fmt.Sprintf(`{"lease_id":%q}`, lease.ID), nil, http.StatusOK)
+	_, err = s.request(ctx, http.MethodPost, "/v1/leases/release", fmt.Sprintf(`{"lease_id":%q}`, lease.ID), nil, http.StatusOK)
 	return err
 }
 
@@ -80,7 +79,7 @@ type latency struct {
 // they can.
 func (b *bench) reads(ctx context.Context, each time.Duration, rate float64) (latency, error) {
 	took, elapsed, err := b.during(each, rate, func(worker int) error {
-		_, err := b.server.do(ctx, http.MethodGet, blobPath(worker), "", blobHeader, http.StatusOK)
+		_, err := b.server.request(ctx, http.MethodGet, blobPath(worker), "", blobHeader, http.StatusOK)
 		return err
 	})
 	if err != nil {

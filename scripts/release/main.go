@@ -22,9 +22,9 @@ var companions = []string{"LICENSE", "README.md", "CHANGELOG.md", "deploy/system
 
 func main() {
 	log.SetFlags(0)
-	version := flag.String("version", "dev", "version that the program tells")
+	version := flag.String("version", "dev", "version that the program prints")
 	targets := flag.String("targets", "linux/amd64 linux/arm64 darwin/arm64 windows/amd64", "systems to build for, as GOOS/GOARCH")
-	out := flag.String("out", "dist", "directory of the archives; what is in it goes")
+	out := flag.String("out", "dist", "directory of the archives; it is emptied first")
 	flag.Parse()
 	if err := release(*version, strings.Fields(*targets), *out); err != nil {
 		log.Fatal("release: ", err)

@@ -18,12 +18,12 @@ func statement(sql string) []engine.Statement { return []engine.Statement{{SQL: 
 func TestDoCommitsTheLeaseAndTheExtrasTogether(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		id := leasehold.NewID()
-		take := func(v engine.View) (engine.Decision, error) {
+		acquire := func(v engine.View) (engine.Decision, error) {
 			r := leasehold.AcquireRequest{Resource: "blob:a", Holder: "azure:x", ID: id, TTL: time.Minute, MaxRenewals: new(leasehold.Unlimited)}
 			out := machine.Acquire(v.Now, r, v.Fresh, []machine.Row{v.Row}, nil, machine.Azure)
 			return engine.Decision{Outcome: out, Extras: statement("insert")}, nil
 		}
-		if err := e.Do(t.Context(), "blob:a", take); err != nil {
+		if err := e.Do(t.Context(), "blob:a", acquire); err != nil {
 			t.Fatalf("Do = %v", err)
 		}
 		synctest.Wait()

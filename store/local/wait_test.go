@@ -88,7 +88,7 @@ func TestReservedPositionsEndOnTime(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		acquire(t, e, "r", "a", time.Hour)
 		again, once := leasehold.NewID(), leasehold.NewID()
-		leave := func(holder string, id leasehold.ID) {
+		cancelWait := func(holder string, id leasehold.ID) {
 			ctx, cancel := context.WithCancel(t.Context())
 			w := wait(ctx, e, leasehold.AcquireRequest{Resource: "r", Holder: holder, ID: id})
 			cancel()
@@ -98,11 +98,11 @@ func TestReservedPositionsEndOnTime(t *testing.T) {
 			e.inspect(func() { yes = e.queues["r"] != nil && e.queues["r"].byID[id] != nil })
 			return yes
 		}
-		leave("b", again)
+		cancelWait("b", again)
 		time.Sleep(10 * time.Second)
-		leave("c", once)
+		cancelWait("c", once)
 		time.Sleep(10 * time.Second)
-		leave("b", again)
+		cancelWait("b", again)
 		time.Sleep(leasehold.KeptPlace - 10*time.Second + time.Millisecond)
 		if kept(once) || !kept(again) {
 			t.Errorf("after 30 s: kept(once) = %v, kept(again) = %v, want false, true", kept(once), kept(again))

@@ -14,177 +14,179 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
-// scroll is an append blob: its blocks, in order.
-type scroll struct {
-	blocks []piece
+// appendBlob is the content of an append blob.
+type appendBlob struct {
+	blocks []piece // in order
 	sealed bool
 }
 
-const maxBlocks = 20 // that a scroll has, so that it is soon read
+const maxBlocks = 20 // so that a blob is read quickly
 
-// The code that Azure gives and its SDK has no name for.
+// A code of Azure's that its SDK does not name.
 const blobIsSealed bloberror.Code = "BlobIsSealed"
 
-func newScribe(name string) party {
-	return newHand("append blobs", name, 3, craft[scroll]{
-		describe: describeScroll,
-		look:     lookAtScrolls,
-		leasing:  leasing[scroll]{leaseOfBlob[scroll], blobWords, seizeScroll, planScrollWrite},
-		feats: append(leaseFeats[scroll](), []feat[scroll]{
-			{"create", planScroll}, {"append", planAppend}, {"append", planAppend}, {"append", planAppend},
+func newAppendDriver(name string) crashClient {
+	return newDriver("append blobs", name, 3, kind[appendBlob]{
+		describe:   describeAppend,
+		read:       readAppendBlobs,
+		leaseRules: leaseRules[appendBlob]{leaseOfBlob[appendBlob], blobCodes, appendAsHolder, planAppendWrite},
+		operations: append(leaseOperations[appendBlob](), []operation[appendBlob]{
+			{"create", planCreateAppend}, {"append", planAppend}, {"append", planAppend}, {"append", planAppend},
 			{"append at its end", planAppendAt}, {"append at its end", planAppendAt},
 			{"refused append elsewhere", planAppendElsewhere}, {"seal", planSeal}, {"refused append to sealed", planAppendSealed},
-			{"snapshot", planShot[scroll]}, {"delete snapshot", planDropShot[scroll]}, {"delete", planRemove[scroll]},
-			{"refused write", planSeize[scroll]},
+			{"snapshot", planSnapshot[appendBlob]}, {"delete snapshot", planDeleteSnapshot[appendBlob]}, {"delete", planDelete[appendBlob]},
+			{"refused write", planRefusedWrite[appendBlob]},
 		}...),
 	})
 }
 
-func describeScroll(s scroll) string { return scrollText(sumOf(s.blocks), len(s.blocks), s.sealed) }
+func describeAppend(b appendBlob) string { return appendText(sumOf(b.blocks), len(b.blocks), b.sealed) }
 
-func scrollText(sum string, blocks int, sealed bool) string {
+func appendText(sum string, blocks int, sealed bool) string {
 	return fmt.Sprintf("%s in %d blocks, sealed: %t", sum, blocks, sealed)
 }
 
-func lookAtScrolls(ctx context.Context, h *hand[scroll]) (map[string]sight, error) {
-	return h.lookAtBlobs(ctx, func(ctx context.Context, item *container.BlobItem) (string, error) {
-		head, sum, err := h.fetch(ctx, item)
+func readAppendBlobs(ctx context.Context, d *driver[appendBlob]) (map[string]view, error) {
+	return d.readBlobs(ctx, func(ctx context.Context, item *container.BlobItem) (string, error) {
+		head, sum, err := d.readBlob(ctx, item)
 		if err != nil {
 			return "", err
 		}
-		sealed := value(head.IsSealed)
-		if listed := value(item.Properties.IsSealed); listed != sealed {
+		sealed := deref(head.IsSealed)
+		if listed := deref(item.Properties.IsSealed); listed != sealed {
 			return "", fmt.Errorf("sealed: %t, but the list says %t", sealed, listed)
 		}
-		return scrollText(sum, int(value(head.BlobCommittedBlockCount)), sealed), nil
+		return appendText(sum, int(deref(head.BlobCommittedBlockCount)), sealed), nil
 	})
 }
 
-func (s scroll) size() (n int64) {
-	for _, b := range s.blocks {
-		n += int64(b.size)
+func (b appendBlob) size() (n int64) {
+	for _, p := range b.blocks {
+		n += int64(p.size)
 	}
 	return n
 }
 
-func (s scroll) and(p piece) scroll {
-	s.blocks = append(slices.Clip(s.blocks), p)
-	return s
+func (b appendBlob) with(p piece) appendBlob {
+	b.blocks = append(slices.Clip(b.blocks), p)
+	return b
 }
 
-// newBlock has 1 byte to 100 KiB: in the database, or in a file, or about where
-// the one becomes the other.
+// newBlock has 1 byte to 100 KiB: for the database, for a file, or near the size
+// that decides.
 func newBlock() piece {
 	sizes := []int{1 + rand.IntN(20), 1 + rand.IntN(8<<10), 64<<10 + rand.IntN(3) - 1, 64<<10 + rand.IntN(36<<10+1)}
 	return piece{seed: rand.Uint64(), size: sizes[rand.IntN(len(sizes))]}
 }
 
-func scrollClient(h *hand[scroll], name string) *appendblob.Client {
-	return h.container().NewAppendBlobClient(name)
+func appendClient(d *driver[appendBlob], name string) *appendblob.Client {
+	return d.container().NewAppendBlobClient(name)
 }
 
-// planScroll makes an empty one, sometimes in place of one that is there.
-func planScroll(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
-	if r.there && (r.is.sealed || rand.IntN(4) > 0) {
-		return r, nil
+// planCreateAppend creates an empty blob, sometimes over an existing one.
+func planCreateAppend(d *driver[appendBlob], name string, s state[appendBlob]) (state[appendBlob], call[appendBlob]) {
+	if s.exists && (s.content.sealed || rand.IntN(4) > 0) {
+		return s, nil
 	}
-	return r.written(scroll{}), func(ctx context.Context, _ *entry[scroll]) error {
-		_, err := scrollClient(h, name).Create(ctx, &appendblob.CreateOptions{AccessConditions: r.hold.access()})
+	return s.written(appendBlob{}), func(ctx context.Context, _ *state[appendBlob]) error {
+		_, err := appendClient(d, name).Create(ctx, &appendblob.CreateOptions{AccessConditions: s.lease.condition()})
 		return err
 	}
 }
 
-func (s scroll) takesMore() bool { return !s.sealed && len(s.blocks) < maxBlocks }
+func (b appendBlob) hasRoom() bool { return !b.sealed && len(b.blocks) < maxBlocks }
 
-func planAppend(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
-	if !r.there || !r.is.takesMore() {
-		return r, nil
+func planAppend(d *driver[appendBlob], name string, s state[appendBlob]) (state[appendBlob], call[appendBlob]) {
+	if !s.exists || !s.content.hasRoom() {
+		return s, nil
 	}
 	p := newBlock()
-	return r.written(r.is.and(p)), func(ctx context.Context, _ *entry[scroll]) error {
-		answer, err := scrollClient(h, name).AppendBlock(ctx, body(p), &appendblob.AppendBlockOptions{AccessConditions: r.hold.access()})
-		if at := fmt.Sprint(r.is.size()); err == nil && value(answer.BlobAppendOffset) != at {
-			err = fmt.Errorf("a block was appended at %s, want %s: %w", value(answer.BlobAppendOffset), at, errWrong)
+	return s.written(s.content.with(p)), func(ctx context.Context, _ *state[appendBlob]) error {
+		answer, err := appendClient(d, name).AppendBlock(ctx, body(p), &appendblob.AppendBlockOptions{AccessConditions: s.lease.condition()})
+		if at := fmt.Sprint(s.content.size()); err == nil && deref(answer.BlobAppendOffset) != at {
+			err = fmt.Errorf("a block was appended at %s, want %s: %w", deref(answer.BlobAppendOffset), at, errViolation)
 		}
 		return err
 	}
 }
 
 // appendAt appends on the condition that the blob ends there.
-func appendAt(ctx context.Context, h *hand[scroll], name string, l hold, p piece, at int64) error {
+func appendAt(ctx context.Context, d *driver[appendBlob], name string, l leaseState, p piece, at int64) error {
 	o := &appendblob.AppendBlockOptions{
 		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at},
-		AccessConditions:               l.access(),
+		AccessConditions:               l.condition(),
 	}
-	_, err := scrollClient(h, name).AppendBlock(ctx, body(p), o)
+	_, err := appendClient(d, name).AppendBlock(ctx, body(p), o)
 	return err
 }
 
-func planAppendAt(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
-	if !r.there || !r.is.takesMore() {
-		return r, nil
+func planAppendAt(d *driver[appendBlob], name string, s state[appendBlob]) (state[appendBlob], call[appendBlob]) {
+	if !s.exists || !s.content.hasRoom() {
+		return s, nil
 	}
 	p := newBlock()
-	return r.written(r.is.and(p)), func(ctx context.Context, _ *entry[scroll]) error {
-		return appendAt(ctx, h, name, r.hold, p, r.is.size())
+	return s.written(s.content.with(p)), func(ctx context.Context, _ *state[appendBlob]) error {
+		return appendAt(ctx, d, name, s.lease, p, s.content.size())
 	}
 }
 
-// planAppendElsewhere is what a writer does that has missed a block, or does not
-// know that its last one has arrived.
-func planAppendElsewhere(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
-	if !r.there || r.is.sealed || len(r.is.blocks) == 0 {
-		return r, nil
+// planAppendElsewhere appends like a writer that missed a block, or does not know
+// that its last one was written.
+func planAppendElsewhere(d *driver[appendBlob], name string, s state[appendBlob]) (state[appendBlob], call[appendBlob]) {
+	if !s.exists || s.content.sealed || len(s.content.blocks) == 0 {
+		return s, nil
 	}
-	at := r.is.size() + 1
+	at := s.content.size() + 1
 	if rand.IntN(2) == 0 {
-		at = r.is.size() - int64(r.is.blocks[len(r.is.blocks)-1].size)
+		at = s.content.size() - int64(s.content.blocks[len(s.content.blocks)-1].size)
 	}
-	return r, func(ctx context.Context, _ *entry[scroll]) error {
-		return refused(appendAt(ctx, h, name, r.hold, newBlock(), at), bloberror.AppendPositionConditionNotMet)
+	return s, func(ctx context.Context, _ *state[appendBlob]) error {
+		return wantRefused(appendAt(ctx, d, name, s.lease, newBlock(), at), bloberror.AppendPositionConditionNotMet)
 	}
 }
 
-// planSeal seals full ones always, others now and then.
-func planSeal(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
-	if !r.there || r.is.sealed || r.is.takesMore() && rand.IntN(3) > 0 {
-		return r, nil
+// planSeal seals full blobs always, others sometimes.
+func planSeal(d *driver[appendBlob], name string, s state[appendBlob]) (state[appendBlob], call[appendBlob]) {
+	if !s.exists || s.content.sealed || s.content.hasRoom() && rand.IntN(3) > 0 {
+		return s, nil
 	}
-	next := r.is
+	next := s.content
 	next.sealed = true
-	return r.written(next), func(ctx context.Context, _ *entry[scroll]) error {
+	return s.written(next), func(ctx context.Context, _ *state[appendBlob]) error {
 		o := &appendblob.SealOptions{
-			AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: to.Ptr(r.is.size())},
-			AccessConditions:               r.hold.access(),
+			AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: to.Ptr(s.content.size())},
+			AccessConditions:               s.lease.condition(),
 		}
-		_, err := scrollClient(h, name).Seal(ctx, o)
+		_, err := appendClient(d, name).Seal(ctx, o)
 		return err
 	}
 }
 
-func planAppendSealed(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
-	if !r.there || !r.is.sealed {
-		return r, nil
+func planAppendSealed(d *driver[appendBlob], name string, s state[appendBlob]) (state[appendBlob], call[appendBlob]) {
+	if !s.exists || !s.content.sealed {
+		return s, nil
 	}
-	return r, func(ctx context.Context, _ *entry[scroll]) error {
-		_, err := scrollClient(h, name).AppendBlock(ctx, body(newBlock()), &appendblob.AppendBlockOptions{AccessConditions: r.hold.access()})
-		return refused(err, blobIsSealed)
+	return s, func(ctx context.Context, _ *state[appendBlob]) error {
+		_, err := appendClient(d, name).AppendBlock(ctx, body(newBlock()), &appendblob.AppendBlockOptions{AccessConditions: s.lease.condition()})
+		return wantRefused(err, blobIsSealed)
 	}
 }
 
-// seizeScroll appends, or writes beside the content of what is sealed.
-func seizeScroll(ctx context.Context, h *hand[scroll], name string, r entry[scroll], id string) error {
-	if r.is.sealed {
-		return h.mark(ctx, name, id)
+// appendAsHolder appends, or sets metadata if the blob is sealed.
+func appendAsHolder(ctx context.Context, d *driver[appendBlob], name string, s state[appendBlob], id string) error {
+	if s.content.sealed {
+		return d.setMetadata(ctx, name, id)
 	}
-	_, err := scrollClient(h, name).AppendBlock(ctx, body(newBlock()), &appendblob.AppendBlockOptions{AccessConditions: showAny(id)})
+	_, err := appendClient(d, name).AppendBlock(ctx, body(newBlock()), &appendblob.AppendBlockOptions{AccessConditions: leaseCondition(id)})
 	return err
 }
 
-// planScrollWrite appends while there is room.
-func planScrollWrite(h *hand[scroll], name string, r entry[scroll]) (entry[scroll], move[scroll]) {
-	if r.is.takesMore() {
-		return planAppend(h, name, r)
+// planAppendWrite appends while there is room, and then sets metadata.
+func planAppendWrite(d *driver[appendBlob], name string, s state[appendBlob]) (state[appendBlob], call[appendBlob]) {
+	if s.content.hasRoom() {
+		return planAppend(d, name, s)
 	}
-	return r, func(ctx context.Context, _ *entry[scroll]) error { return h.mark(ctx, name, r.hold.shown()) }
+	return s, func(ctx context.Context, _ *state[appendBlob]) error {
+		return d.setMetadata(ctx, name, s.lease.requiredID())
+	}
 }

@@ -13,100 +13,102 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
-// box is a container.
-type box struct {
+// containerContent is what can be read of a container.
+type containerContent struct {
 	version string // kept in the metadata
-	access  string // who may read it: what it says, and its stored policies
-	inside  []string
+	access  string // public access and stored access policies
+	blobs   []string
 }
 
-// keeper has containers, and does not work in any other.
-type keeper struct{ *hand[box] }
+// containerDriver has containers as its targets, and none of its own.
+type containerDriver struct{ *driver[containerContent] }
 
-func newKeeper(name string) party {
-	return keeper{newHand("containers", name, 3, craft[box]{
-		describe: describeBox,
-		look:     lookAtBoxes,
-		leasing:  leasing[box]{leaseOfBox, boxWords, seizeBox, planBoxWrite},
-		feats: append(leaseFeats[box](), []feat[box]{
-			{"create", planBox}, {"put a blob in", planInside}, {"delete", planBoxDelete},
-			{"set metadata", planBoxMetadata}, {"set metadata", planBoxMetadata}, {"set access policy", planBoxAccess}, {"set access policy", planBoxAccess},
-			{"refused delete", planSeize[box]},
+func newContainerDriver(name string) crashClient {
+	return containerDriver{newDriver("containers", name, 3, kind[containerContent]{
+		describe:   describeContainer,
+		read:       readContainers,
+		leaseRules: leaseRules[containerContent]{leaseOfContainer, containerCodes, deleteAsHolder, planContainerWrite},
+		operations: append(leaseOperations[containerContent](), []operation[containerContent]{
+			{"create", planCreateContainer}, {"put a blob in", planPutInside}, {"delete", planDeleteContainer},
+			{"set metadata", planContainerMetadata}, {"set metadata", planContainerMetadata}, {"set access policy", planAccessPolicy}, {"set access policy", planAccessPolicy},
+			{"refused delete", planRefusedWrite[containerContent]},
 		}...),
 	})}
 }
 
-// open makes nothing: to make containers is part of the work.
-func (keeper) open(context.Context) error { return nil }
+// open creates nothing: creating containers is part of the work.
+func (containerDriver) open(context.Context) error { return nil }
 
-func (k keeper) close(ctx context.Context) error {
+func (d containerDriver) close(ctx context.Context) error {
 	var wrong error
-	for name, r := range k.known {
-		if r.there {
-			wrong = errors.Join(wrong, seizeBox(ctx, k.hand, name, r, r.hold.shown()))
+	for name, s := range d.known {
+		if s.exists {
+			wrong = errors.Join(wrong, deleteAsHolder(ctx, d.driver, name, s, s.lease.requiredID()))
 		}
 	}
 	return wrong
 }
 
-func (h *hand[T]) box(name string) *container.Client { return h.face.client.NewContainerClient(name) }
-
-func describeBox(b box) string {
-	return fmt.Sprintf("version %s, %s, with %v inside", b.version, b.access, b.inside)
+func containerClient(d *driver[containerContent], name string) *container.Client {
+	return d.endpoint.client.NewContainerClient(name)
 }
 
-func lookAtBoxes(ctx context.Context, h *hand[box]) (map[string]sight, error) {
-	seen := map[string]sight{}
-	for _, name := range h.names {
-		s, err := lookAtBox(ctx, h.box(name))
+func describeContainer(c containerContent) string {
+	return fmt.Sprintf("version %s, %s, with %v inside", c.version, c.access, c.blobs)
+}
+
+func readContainers(ctx context.Context, d *driver[containerContent]) (map[string]view, error) {
+	seen := map[string]view{}
+	for _, name := range d.targets {
+		v, err := readContainer(ctx, containerClient(d, name))
 		if bloberror.HasCode(err, bloberror.ContainerNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		seen[name] = s
+		seen[name] = v
 	}
 	return seen, nil
 }
 
-func lookAtBox(ctx context.Context, client *container.Client) (sight, error) {
+func readContainer(ctx context.Context, client *container.Client) (view, error) {
 	p, err := client.GetProperties(ctx, nil)
 	if err != nil {
-		return sight{}, err
+		return view{}, err
 	}
-	var b box
+	var c containerContent
 	for name, v := range p.Metadata {
-		if strings.EqualFold(name, "version") { // as any header
-			b.version = value(v)
+		if strings.EqualFold(name, "version") { // the case of a header's name does not count
+			c.version = deref(v)
 		}
 	}
 	acl, err := client.GetAccessPolicy(ctx, nil)
 	if err != nil {
-		return sight{}, err
+		return view{}, err
 	}
-	b.access = accessText(acl.BlobPublicAccess, acl.SignedIdentifiers)
+	c.access = accessText(acl.BlobPublicAccess, acl.SignedIdentifiers)
 	pages := client.NewListBlobsFlatPager(nil)
 	for pages.More() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return sight{}, err
+			return view{}, err
 		}
 		for _, item := range page.Segment.BlobItems {
-			b.inside = append(b.inside, *item.Name)
+			c.blobs = append(c.blobs, *item.Name)
 		}
 	}
-	return sight{there: true, text: describeBox(b), lease: holdSeen(p.LeaseState, p.LeaseDuration)}, nil
+	return view{exists: true, text: describeContainer(c), lease: leaseText(p.LeaseState, p.LeaseDuration)}, nil
 }
 
-// accessText is who may read a container, as far as it can be seen.
+// accessText describes public access and stored access policies.
 func accessText(public *container.PublicAccessType, policies []*container.SignedIdentifier) string {
-	all := []string{"public: " + string(value(public))}
+	all := []string{"public: " + string(deref(public))}
 	for _, p := range policies {
-		a := value(p.AccessPolicy)
-		all = append(all, fmt.Sprintf("policy %s: %s from %s to %s", *p.ID, value(a.Permission), second(a.Start), second(a.Expiry)))
+		a := deref(p.AccessPolicy)
+		all = append(all, fmt.Sprintf("policy %s: %s from %s to %s", *p.ID, deref(a.Permission), second(a.Start), second(a.Expiry)))
 	}
 	return strings.Join(all, "; ")
 }
 
-func second(t *time.Time) string { return value(t).UTC().Format(time.DateTime) }
+func second(t *time.Time) string { return deref(t).UTC().Format(time.DateTime) }

@@ -8,134 +8,153 @@ import (
 	"strings"
 
 	sdk "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 )
 
-// hold is what is known of the lease of a blob or of a container. The zero value
-// is a lease that nobody ever had.
-type hold struct {
-	state    string // "" is available
-	duration string // where leased
-	id       string // where leased, breaking or broken
-	former   string // an id that was let go, or changed for another
-}
-
-// The durations of a lease, in Azure's words.
+// The states and durations of a lease, in Azure's words.
 const (
+	available = "available"
+	leased    = "leased"
+	breaking  = "breaking"
+	broken    = "broken"
+
 	infinite = "infinite"
 	fixed    = "fixed"
 )
 
-// String is all that everybody can see of a lease: not the ids.
-func (l hold) String() string { return strings.TrimSpace(l.now() + " " + l.duration) }
-
-// now is the state in Azure's words.
-func (l hold) now() string { return cmp.Or(l.state, available) }
-
-// holdSeen is the same, as an answer has it.
-func holdSeen(state *lease.StateType, duration *lease.DurationType) string {
-	return hold{state: string(value(state)), duration: string(value(duration))}.String()
+// leaseState is what is known of the lease of a blob or a container. The zero
+// value is a lease that was never acquired.
+type leaseState struct {
+	state    string // "" is available
+	duration string // where leased
+	id       string // where leased, breaking or broken
+	former   string // an id that was released, or changed for another
 }
 
-// letGo is the lease when nobody has it any more.
-func (l hold) letGo() hold {
-	if l.id != "" {
-		return hold{former: l.id}
-	}
-	return hold{former: l.former}
+// String is what a reader sees of a lease: not the ids.
+func (l leaseState) String() string { return strings.TrimSpace(l.name() + " " + l.duration) }
+
+// name is the state in Azure's words.
+func (l leaseState) name() string { return cmp.Or(l.state, available) }
+
+// leaseText is String for the headers of an answer.
+func leaseText(state *lease.StateType, duration *lease.DurationType) string {
+	return leaseState{state: string(deref(state)), duration: string(deref(duration))}.String()
 }
 
-// locked reports whether only those may write who show the id.
-func (l hold) locked() bool { return l.state == leased || l.state == breaking }
+// ended is the lease after it was released.
+func (l leaseState) ended() leaseState {
+	return leaseState{former: cmp.Or(l.id, l.former)}
+}
 
-// shown is the id to write with; "" if none is needed.
-func (l hold) shown() string {
+// locked reports whether a write needs the id.
+func (l leaseState) locked() bool { return l.state == leased || l.state == breaking }
+
+// requiredID is the id to write with; "" if none is needed.
+func (l leaseState) requiredID() string {
 	if !l.locked() {
 		return ""
 	}
 	return l.id
 }
 
-// access is the condition that the lease of a blob is held, if it is.
-func (l hold) access() *sdk.AccessConditions { return showAny(l.shown()) }
+// condition shows the id of a blob's lease, if one is needed.
+func (l leaseState) condition() *sdk.AccessConditions { return leaseCondition(l.requiredID()) }
 
-// showAny shows an id, if there is one.
-func showAny(id string) *sdk.AccessConditions {
+// leaseCondition shows an id; none if it is "".
+func leaseCondition(id string) *sdk.AccessConditions {
 	if id == "" {
 		return nil
 	}
-	return show(id)
+	return &sdk.AccessConditions{LeaseAccessConditions: &sdk.LeaseAccessConditions{LeaseID: &id}}
 }
 
-// showBox does the same for a container.
-func showBox(id string) *container.LeaseAccessConditions {
+// containerLeaseCondition is leaseCondition for a container.
+func containerLeaseCondition(id string) *container.LeaseAccessConditions {
 	if id == "" {
 		return nil
 	}
 	return &container.LeaseAccessConditions{LeaseID: &id}
 }
 
-// tenure is what can be done about a lease by one id. The SDK has two kinds of
-// clients for it, which differ in their types only.
-type tenure interface {
+// leaseClient sends lease operations with one id. The SDK has two types for it,
+// one for blobs and one for containers.
+type leaseClient interface {
 	acquire(ctx context.Context, seconds int32) error
 	renew(context.Context) error
 	change(ctx context.Context, id string) error
 	release(context.Context) error
-	end(ctx context.Context, seconds int32) error // breaks it; any id will do
+	breakIn(ctx context.Context, seconds int32) error // any id will do
 }
 
-type blobTenure struct{ *lease.BlobClient }
+type blobLease struct{ *lease.BlobClient }
 
-func (t blobTenure) acquire(ctx context.Context, seconds int32) error {
-	_, err := t.AcquireLease(ctx, seconds, nil)
+func newBlobLease[T blockblob.Client | sdk.Client](client *T, id string) blobLease {
+	c, err := lease.NewBlobClient(client, &lease.BlobClientOptions{LeaseID: &id})
+	if err != nil {
+		panic(err) // it does nothing that could fail
+	}
+	return blobLease{c}
+}
+
+func (l blobLease) acquire(ctx context.Context, seconds int32) error {
+	_, err := l.AcquireLease(ctx, seconds, nil)
 	return err
 }
 
-func (t blobTenure) renew(ctx context.Context) error {
-	_, err := t.RenewLease(ctx, nil)
+func (l blobLease) renew(ctx context.Context) error {
+	_, err := l.RenewLease(ctx, nil)
 	return err
 }
 
-func (t blobTenure) change(ctx context.Context, id string) error {
-	_, err := t.ChangeLease(ctx, id, nil)
+func (l blobLease) change(ctx context.Context, id string) error {
+	_, err := l.ChangeLease(ctx, id, nil)
 	return err
 }
 
-func (t blobTenure) release(ctx context.Context) error {
-	_, err := t.ReleaseLease(ctx, nil)
+func (l blobLease) release(ctx context.Context) error {
+	_, err := l.ReleaseLease(ctx, nil)
 	return err
 }
 
-func (t blobTenure) end(ctx context.Context, seconds int32) error {
-	_, err := t.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: &seconds})
+func (l blobLease) breakIn(ctx context.Context, seconds int32) error {
+	_, err := l.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: &seconds})
 	return err
 }
 
-type boxTenure struct{ *lease.ContainerClient }
+type containerLease struct{ *lease.ContainerClient }
 
-func (t boxTenure) acquire(ctx context.Context, seconds int32) error {
-	_, err := t.AcquireLease(ctx, seconds, nil)
+func newContainerLease(client *container.Client, id string) containerLease {
+	c, err := lease.NewContainerClient(client, &lease.ContainerClientOptions{LeaseID: &id})
+	if err != nil {
+		panic(err) // it does nothing that could fail
+	}
+	return containerLease{c}
+}
+
+func (l containerLease) acquire(ctx context.Context, seconds int32) error {
+	_, err := l.AcquireLease(ctx, seconds, nil)
 	return err
 }
 
-func (t boxTenure) renew(ctx context.Context) error {
-	_, err := t.RenewLease(ctx, nil)
+func (l containerLease) renew(ctx context.Context) error {
+	_, err := l.RenewLease(ctx, nil)
 	return err
 }
 
-func (t boxTenure) change(ctx context.Context, id string) error {
-	_, err := t.ChangeLease(ctx, id, nil)
+func (l containerLease) change(ctx context.Context, id string) error {
+	_, err := l.ChangeLease(ctx, id, nil)
 	return err
 }
 
-func (t boxTenure) release(ctx context.Context) error {
-	_, err := t.ReleaseLease(ctx, nil)
+func (l containerLease) release(ctx context.Context) error {
+	_, err := l.ReleaseLease(ctx, nil)
 	return err
 }
 
-func (t boxTenure) end(ctx context.Context, seconds int32) error {
-	_, err := t.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: &seconds})
+func (l containerLease) breakIn(ctx context.Context, seconds int32) error {
+	_, err := l.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: &seconds})
 	return err
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 )
 
-// disk is a page blob.
-type disk struct {
-	leaves []leaf
+// pageBlob is the content of a page blob.
+type pageBlob struct {
+	pages  []page
 	number int64 // the sequence number
 }
 
-// leaf is one page. Those that were never written, or were cleared, are zeros
-// and no part of the ranges; those written with zeros are.
-type leaf struct {
+// page is one page. A page that was never written, or was cleared, is zeros and
+// in no range; a page written with zeros is in one.
+type page struct {
 	written bool
-	from    piece // what it was cut from; of no size, if that was zeros
-	at      int   // and where, in pages
+	from    piece // what it is a part of; of size 0 if zeros
+	at      int   // the offset in from, in pages
 }
 
-func (l leaf) bytes() []byte {
-	switch first := l.at * pageSize; {
-	case l.from.size == 0:
+func (p page) bytes() []byte {
+	switch first := p.at * pageSize; {
+	case p.from.size == 0:
 		return zeros
 	case first == 0:
-		return piece{seed: l.from.seed, size: pageSize}.bytes()
+		return piece{seed: p.from.seed, size: pageSize}.bytes()
 	default:
-		return noise[l.from.seed%maxPiece:][first:][:pageSize]
+		return noise[p.from.seed%maxPiece:][first:][:pageSize]
 	}
 }
 
@@ -41,51 +41,51 @@ var zeros = make([]byte, pageSize)
 
 const (
 	pageSize = 512
-	maxPages = 1000 // that a disk has
+	maxPages = 1000 // of a blob
 )
 
-func newPrinter(name string) party {
-	return newHand("page blobs", name, 3, craft[disk]{
-		describe: describeDisk,
-		look:     lookAtDisks,
-		leasing:  leasing[disk]{leaseOfBlob[disk], blobWords, seizeDisk, planDiskWrite},
-		feats: append(leaseFeats[disk](), []feat[disk]{
-			{"create", planDisk}, {"upload", planUpload}, {"upload", planUpload}, {"upload", planUpload}, {"upload", planUpload},
+func newPageDriver(name string) crashClient {
+	return newDriver("page blobs", name, 3, kind[pageBlob]{
+		describe:   describePages,
+		read:       readPageBlobs,
+		leaseRules: leaseRules[pageBlob]{leaseOfBlob[pageBlob], blobCodes, writePageAsHolder, planPageWrite},
+		operations: append(leaseOperations[pageBlob](), []operation[pageBlob]{
+			{"create", planCreatePages}, {"upload", planUpload}, {"upload", planUpload}, {"upload", planUpload}, {"upload", planUpload},
 			{"clear", planClear}, {"clear", planClear}, {"resize", planResize}, {"set the number", planNumber}, {"set the number", planNumber},
-			{"snapshot", planShot[disk]}, {"delete snapshot", planDropShot[disk]}, {"delete", planRemove[disk]},
-			{"refused write", planSeize[disk]},
+			{"snapshot", planSnapshot[pageBlob]}, {"delete snapshot", planDeleteSnapshot[pageBlob]}, {"delete", planDelete[pageBlob]},
+			{"refused write", planRefusedWrite[pageBlob]},
 		}...),
 	})
 }
 
-func newDisk(pages int, number int64) disk { return disk{make([]leaf, pages), number} }
+func newPageBlob(pages int, number int64) pageBlob { return pageBlob{make([]page, pages), number} }
 
-func (d disk) pages() int { return len(d.leaves) }
+func (b pageBlob) count() int { return len(b.pages) }
 
-func (d disk) size() int64 { return int64(d.pages() * pageSize) }
+func (b pageBlob) size() int64 { return int64(b.count() * pageSize) }
 
-// cut is the disk with another size. What is added is zeros.
-func (d disk) cut(pages int) disk {
-	next := newDisk(pages, d.number)
-	copy(next.leaves, d.leaves)
+// resized is the blob with another size. What is added is zeros.
+func (b pageBlob) resized(pages int) pageBlob {
+	next := newPageBlob(pages, b.number)
+	copy(next.pages, b.pages)
 	return next
 }
 
-// over is the disk with n pages from the first on written anew, or cleared.
-func (d disk) over(first, n int, written bool, from piece) disk {
-	next := d.cut(d.pages())
+// with is the blob with n pages written, or cleared, from the first on.
+func (b pageBlob) with(first, n int, written bool, from piece) pageBlob {
+	next := b.resized(b.count())
 	for i := range n {
-		next.leaves[first+i] = leaf{written, from, i}
+		next.pages[first+i] = page{written, from, i}
 	}
 	return next
 }
 
 // ranges are the runs of pages that were written.
-func (d disk) ranges() string {
+func (b pageBlob) ranges() string {
 	var all []string
-	for at := 0; at < d.pages(); at++ {
+	for at := 0; at < b.count(); at++ {
 		first := at
-		for at < d.pages() && d.leaves[at].written {
+		for at < b.count() && b.pages[at].written {
 			at++
 		}
 		if at > first {
@@ -97,38 +97,38 @@ func (d disk) ranges() string {
 
 func rangeText(first, last int64) string { return fmt.Sprintf("%d-%d", first, last) }
 
-func describeDisk(d disk) string {
+func describePages(b pageBlob) string {
 	h := md5.New()
-	for _, l := range d.leaves {
-		h.Write(l.bytes())
+	for _, p := range b.pages {
+		h.Write(p.bytes())
 	}
-	return diskText(sumText(d.size(), h), d.ranges(), d.number)
+	return pagesText(sumText(b.size(), h), b.ranges(), b.number)
 }
 
-func diskText(sum, ranges string, number int64) string {
+func pagesText(sum, ranges string, number int64) string {
 	return fmt.Sprintf("%s, pages %s, number %d", sum, ranges, number)
 }
 
-func diskClient(h *hand[disk], name string) *pageblob.Client {
-	return h.container().NewPageBlobClient(name)
+func pageClient(d *driver[pageBlob], name string) *pageblob.Client {
+	return d.container().NewPageBlobClient(name)
 }
 
-func lookAtDisks(ctx context.Context, h *hand[disk]) (map[string]sight, error) {
-	return h.lookAtBlobs(ctx, func(ctx context.Context, item *container.BlobItem) (string, error) {
-		head, sum, err := h.fetch(ctx, item)
+func readPageBlobs(ctx context.Context, d *driver[pageBlob]) (map[string]view, error) {
+	return d.readBlobs(ctx, func(ctx context.Context, item *container.BlobItem) (string, error) {
+		head, sum, err := d.readBlob(ctx, item)
 		if err != nil {
 			return "", err
 		}
-		number := value(head.BlobSequenceNumber)
-		if listed := value(item.Properties.BlobSequenceNumber); listed != number {
+		number := deref(head.BlobSequenceNumber)
+		if listed := deref(item.Properties.BlobSequenceNumber); listed != number {
 			return "", fmt.Errorf("has the number %d, but the list says %d", number, listed)
 		}
-		ranges, err := lookAtRanges(ctx, diskClient(h, *item.Name), item.Snapshot)
-		return diskText(sum, ranges, number), err
+		ranges, err := readRanges(ctx, pageClient(d, *item.Name), item.Snapshot)
+		return pagesText(sum, ranges, number), err
 	})
 }
 
-func lookAtRanges(ctx context.Context, client *pageblob.Client, snapshot *string) (string, error) {
+func readRanges(ctx context.Context, client *pageblob.Client, snapshot *string) (string, error) {
 	var all []string
 	pages := client.NewGetPageRangesPager(&pageblob.GetPageRangesOptions{Snapshot: snapshot})
 	for pages.More() {

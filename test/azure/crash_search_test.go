@@ -14,14 +14,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
-// search is a query, and what it means.
+// search is a query over tags, and the blobs that it must find.
 type search struct {
-	where string
-	found func(tags) bool
+	where   string
+	matches func(tags) bool
 }
 
-// searches are the queries for each value, and some for several tags and
-// values.
+// searches are queries for each value, for ranges and for two tags.
 var searches = func() []search {
 	all := []search{
 		{`"colour" >= 'b' AND "colour" < 'd'`, func(t tags) bool { return t["colour"] >= "b" && t["colour"] < "d" }},
@@ -34,90 +33,91 @@ var searches = func() []search {
 	return all
 }()
 
-// among is what the search finds: of the tags, those that it names.
-func (s search) among(blobs map[string]tags) string {
+// results is what the search must find: the blobs, with the tags that it names.
+func (s search) results(blobs map[string]tags) string {
 	var names []string
 	for name, t := range blobs {
-		if s.found(t) {
+		if s.matches(t) {
 			named := maps.Clone(t)
 			maps.DeleteFunc(named, func(tag, _ string) bool { return !strings.Contains(s.where, `"`+tag+`"`) })
-			names = append(names, found(name, named))
+			names = append(names, resultText(name, named))
 		}
 	}
-	return joined(names)
+	return joinSorted(names)
 }
 
-func found(name string, t tags) string { return fmt.Sprint(name, map[string]string(t)) }
+func resultText(name string, t tags) string { return fmt.Sprint(name, map[string]string(t)) }
 
-func joined(names []string) string {
+func joinSorted(names []string) string {
 	slices.Sort(names) // the order is not promised
 	return strings.Join(names, ", ")
 }
 
-// checkInside asks the container.
-func (s search) checkInside(ctx context.Context, h *hand[labelled], blobs map[string]tags) error {
-	got, err := findInside(ctx, h, s.where)
-	if want := s.among(blobs); err != nil || got != want {
-		return fmt.Errorf("find %s in %s = %q, %w, want %q", s.where, h.name, got, orWrong(err), want)
+// checkContainer searches the driver's container.
+func (s search) checkContainer(ctx context.Context, d *driver[taggedBlob], blobs map[string]tags) error {
+	got, err := findInContainer(ctx, d, s.where)
+	if want := s.results(blobs); err != nil || got != want {
+		return fmt.Errorf("find %s in %s = %q, %w, want %q", s.where, d.name, got, orViolation(err), want)
 	}
 	return nil
 }
 
-// checkEverywhere asks the account: for all that it has, and for what is in the
-// container.
-func (s search) checkEverywhere(ctx context.Context, h *hand[labelled], blobs map[string]tags) error {
-	want := s.among(blobs)
-	for _, where := range []string{s.where, fmt.Sprintf("@container = '%s' AND %s", h.name, s.where)} {
-		got, err := findEverywhere(ctx, h, where)
+// checkAccount searches the account, once in all containers and once in the
+// driver's.
+func (s search) checkAccount(ctx context.Context, d *driver[taggedBlob], blobs map[string]tags) error {
+	want := s.results(blobs)
+	for _, where := range []string{s.where, fmt.Sprintf("@container = '%s' AND %s", d.name, s.where)} {
+		got, err := findInAccount(ctx, d, where)
 		if err != nil || got != want {
-			return fmt.Errorf("find %s in the account = %q of %s, %w, want %q", where, got, h.name, orWrong(err), want)
+			return fmt.Errorf("find %s in the account = %q of %s, %w, want %q", where, got, d.name, orViolation(err), want)
 		}
 	}
 	return nil
 }
 
-// orWrong makes an error of what was answered, and is not so.
-func orWrong(err error) error {
+// orViolation is err, or a violation if there was a wrong answer instead.
+func orViolation(err error) error {
 	if err == nil {
-		return errWrong
+		return errViolation
 	}
 	return err
 }
 
-// findInside asks the hand's container, in small pages.
-func findInside(ctx context.Context, h *hand[labelled], where string) (string, error) {
+// findInContainer searches the driver's container, in small pages.
+func findInContainer(ctx context.Context, d *driver[taggedBlob], where string) (string, error) {
 	var names []string
 	o := &container.FilterBlobsOptions{MaxResults: to.Ptr[int32](3)}
 	for {
-		page, err := h.container().FilterBlobs(ctx, where, o)
+		page, err := d.container().FilterBlobs(ctx, where, o)
 		if err != nil {
 			return "", err
 		}
 		for _, b := range page.Blobs {
-			names = append(names, found(*b.Name, tagsOf(b.Tags)))
+			names = append(names, resultText(*b.Name, tagsOf(b.Tags)))
 		}
-		if o.Marker = page.NextMarker; value(o.Marker) == "" {
-			return joined(names), nil
+		if o.Marker = page.NextMarker; deref(o.Marker) == "" {
+			return joinSorted(names), nil
 		}
 	}
 }
 
-// findEverywhere asks the account, and returns what is in the hand's container.
-func findEverywhere(ctx context.Context, h *hand[labelled], where string) (string, error) {
+// findInAccount searches the account and returns what is in the driver's
+// container.
+func findInAccount(ctx context.Context, d *driver[taggedBlob], where string) (string, error) {
 	var names []string
 	o := &service.FilterBlobsOptions{}
 	for {
-		page, err := h.face.client.FilterBlobs(ctx, where, o)
+		page, err := d.endpoint.client.FilterBlobs(ctx, where, o)
 		if err != nil {
 			return "", err
 		}
 		for _, b := range page.Blobs {
-			if *b.ContainerName == h.name {
-				names = append(names, found(*b.Name, tagsOf(b.Tags)))
+			if *b.ContainerName == d.name {
+				names = append(names, resultText(*b.Name, tagsOf(b.Tags)))
 			}
 		}
-		if o.Marker = page.NextMarker; value(o.Marker) == "" {
-			return joined(names), nil
+		if o.Marker = page.NextMarker; deref(o.Marker) == "" {
+			return joinSorted(names), nil
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestFsck damages the data of a server and looks whether that is found. What
-// fsck has never found anything wrong with proves nothing, unless it can.
+// TestFsck damages the data of a server and checks that fsck finds it: a check
+// that cannot fail proves nothing.
 func TestFsck(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -54,7 +54,7 @@ func TestFsck(t *testing.T) {
 	}
 	s.wantDamage("a missing file")
 
-	s.start() // and serves what is whole
+	s.start() // it serves what is not damaged
 	c = s.sdk(s.newTransport(1)).NewContainerClient("fsck")
 	if _, err := download(t.Context(), c.NewBlockBlobClient("kept")); err != nil {
 		t.Errorf("DownloadStream(kept) = %v", err)
@@ -66,7 +66,7 @@ func TestFsck(t *testing.T) {
 	}
 }
 
-// wantDamage: damage is reported, and no repair makes it look well.
+// wantDamage: damage is reported, also after a repair.
 func (s *server) wantDamage(what string) {
 	s.Helper()
 	for _, flags := range [][]string{nil, {"--repair"}} {

@@ -30,19 +30,19 @@ var (
 	largeSize   = int64(blockSize * largeBlocks)
 )
 
-// TestLarge uploads up to a gigabyte in blocks and downloads it, takes snapshots of it
-// and changes a block. The server holds none of it in memory, and no byte of it
-// twice on the disk.
+// TestLarge uploads up to a gigabyte in blocks, downloads it, makes snapshots and
+// changes a block. The server keeps none of it in memory, and no byte twice on the
+// disk.
 func TestLarge(t *testing.T) { // alone: it measures
 	s := serve(t)
 	large := &largeBlob{server: s, client: s.container("large").NewBlockBlobClient("gigabyte")}
 	before, _ := s.memory()
-	begin := time.Now()
+	start := time.Now()
 	large.upload()
-	uploaded := time.Since(begin)
-	begin = time.Now()
+	uploaded := time.Since(start)
+	start = time.Now()
 	large.verify()
-	downloaded := time.Since(begin)
+	downloaded := time.Since(start)
 	now, peak := s.memory()
 	t.Logf("%s uploaded in %v and downloaded in %v; memory %s before, %s at most, %s after",
 		mib(largeSize), uploaded.Round(time.Millisecond), downloaded.Round(time.Millisecond), mib(before), mib(peak), mib(now))
@@ -57,21 +57,21 @@ func TestLarge(t *testing.T) { // alone: it measures
 	}
 }
 
-// largeBlob is a gigabyte that is nowhere in the test's memory.
+// largeBlob is a blob whose content is made when it is needed.
 type largeBlob struct {
 	*server
 	client *blockblob.Client
-	taken  string // a snapshot of it
+	old    string // the id of a snapshot
 }
 
-// block is the content of one, in memory that is used again.
+// block is the content of a block, in a buffer that is used again.
 func block(number, version int, buffer []byte) []byte {
 	if len(buffer) == 0 {
 		buffer = make([]byte, blockSize)
 		for at := 0; at < blockSize; at += copy(buffer[at:], noise) {
 		}
 	}
-	for at := 0; at < blockSize; at += 4 << 10 { // no page of it is like another
+	for at := 0; at < blockSize; at += 4 << 10 { // no two pages are alike
 		binary.BigEndian.PutUint64(buffer[at:], uint64(version)<<48|uint64(number)<<32|uint64(at))
 	}
 	return buffer
@@ -99,7 +99,7 @@ func (l *largeBlob) upload() {
 			return err
 		}
 	}
-	if err := together(l.Context(), []func(context.Context) error{half(0), half(1)}); err != nil {
+	if err := parallel(l.Context(), []func(context.Context) error{half(0), half(1)}); err != nil {
 		l.Fatalf("StageBlock() = %v", err)
 	}
 	l.commit()
@@ -142,8 +142,8 @@ func (l *largeBlob) verify() {
 	}
 }
 
-// snapshot takes some of the gigabyte and of a blob of one kilobyte: they cost
-// the same, next to nothing.
+// snapshot makes snapshots of the large blob and of a kilobyte: both cost next to
+// nothing.
 func (l *largeBlob) snapshot() {
 	l.Helper()
 	small := l.sdk(l.newTransport(1)).NewContainerClient("large").NewBlockBlobClient("kilobyte")
@@ -159,27 +159,27 @@ func (l *largeBlob) snapshot() {
 	if after-before > 1<<20 || nowFiles > files {
 		l.Errorf("snapshots made %d files of %s out of %d of %s", nowFiles, mib(after), files, mib(before))
 	}
-	l.taken = ids[0]
+	l.old = ids[0]
 }
 
-// snapshots takes a few and returns their median time.
+// snapshots makes a few and returns their median time.
 func (l *largeBlob) snapshots(client *blockblob.Client) (time.Duration, []string) {
 	l.Helper()
 	var times []time.Duration
 	var ids []string
 	for range 5 {
-		begin := time.Now()
+		start := time.Now()
 		answer, err := client.CreateSnapshot(l.Context(), nil)
 		if err != nil {
 			l.Fatalf("CreateSnapshot() = %v", err)
 		}
-		times, ids = append(times, time.Since(begin)), append(ids, *answer.Snapshot)
+		times, ids = append(times, time.Since(start)), append(ids, *answer.Snapshot)
 	}
 	return median(times), ids
 }
 
-// changeBlock changes one block: it takes the space of one block, and the
-// snapshots stay what they were.
+// changeBlock changes one block: that costs the space of one block, and the
+// snapshots keep the old one.
 func (l *largeBlob) changeBlock() {
 	l.Helper()
 	const changed = 17
@@ -207,15 +207,15 @@ func (l *largeBlob) changeBlock() {
 
 func (l *largeBlob) atSnapshot() *blockblob.Client {
 	l.Helper()
-	client, err := l.client.WithSnapshot(l.taken)
+	client, err := l.client.WithSnapshot(l.old)
 	if err != nil {
 		l.Fatal(err)
 	}
 	return client
 }
 
-// free deletes the blob and then its snapshots: the space is freed when the last
-// of them goes, and not before.
+// free deletes the snapshots and then the blob: space is freed when nothing refers
+// to it.
 func (l *largeBlob) free() {
 	l.Helper()
 	only := &sdk.DeleteOptions{DeleteSnapshots: to.Ptr(sdk.DeleteSnapshotsOptionTypeOnly)}

@@ -14,25 +14,24 @@ import (
 
 const loaders = 32
 
-// nameOf is the name of a blob. In the order of bytes they are in the order of
-// their numbers.
+// nameOf is the name of a blob; names sort as their numbers do.
 func nameOf(i int) string { return fmt.Sprintf("shelf-%03d/item-%08d", i/1000, i) }
 
-// load puts tiny blobs as fast as it can: on many connections, many requests at a
-// time on each, on the main port, where nobody signs.
+// load puts tiny blobs as fast as it can: pipelined on many connections, at the
+// JSON API's port, where nobody signs.
 func (s *server) load(name string, count int) {
 	s.Helper()
 	var all []func(context.Context) error
 	for first := range loaders {
-		all = append(all, func(context.Context) error { return s.loadSome(name, first, count) })
+		all = append(all, func(context.Context) error { return s.loadPart(name, first, count) })
 	}
-	if err := together(s.Context(), all); err != nil {
+	if err := parallel(s.Context(), all); err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *server) loadSome(name string, first, count int) error {
-	c, err := net.Dial("tcp", strings.TrimPrefix(s.doors.API, "http://"))
+func (s *server) loadPart(name string, first, count int) error {
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.address.API, "http://"))
 	if err != nil {
 		return err
 	}

@@ -4,43 +4,39 @@ package azuretest
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/leasehold/leasehold/test/process"
 )
 
-// built is where the program is, once it is.
+// built is the directory of the program; "" before it is built.
 var built string
 
-// program builds the program, once for all tests, without the race detector: it
-// is the one that is shipped that is measured here.
+// program builds the program, once for all tests. It has no race detector: tests
+// measure what is shipped.
 var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "leasehold-blobtest-")
+	dir, err := os.MkdirTemp("", "leasehold-azuretest-")
 	if err != nil {
 		return "", err
 	}
 	built = dir
 	path := filepath.Join(dir, "leasehold")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/leasehold")
-	cmd.Dir = filepath.Join("..", "..")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, text)
-	}
-	return path, nil
+	return path, process.Build("github.com/leasehold/leasehold/cmd/leasehold", path)
 })
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if built != "" {
-		_ = os.RemoveAll(built) // in the directory for temporary things
+		_ = os.RemoveAll(built) // a temporary directory
 	}
 	os.Exit(code)
 }
 
-// command is one of the program's.
+// command is the program with arguments.
 func command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := program()

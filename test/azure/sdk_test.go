@@ -4,6 +4,7 @@ package azuretest
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -14,34 +15,48 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
-	sdk "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
-// newTransport is for so many connections at a time.
+// newTransport keeps so many connections open.
 func (s *server) newTransport(connections int) *http.Transport {
 	t := &http.Transport{MaxIdleConns: connections, MaxIdleConnsPerHost: connections, DisableCompression: true}
 	s.Cleanup(t.CloseIdleConnections)
 	return t
 }
 
-// sdk is Azure's client, made of the connection string that the server printed.
-// It does not try again: what a request is told counts.
-func (s *server) sdk(transport http.RoundTripper) *service.Client {
-	s.Helper()
-	o := &service.ClientOptions{ClientOptions: policy.ClientOptions{
+// clientOptions make a client that sends each request once, so that a test sees
+// every answer.
+func clientOptions(transport http.RoundTripper) *service.ClientOptions {
+	return &service.ClientOptions{ClientOptions: policy.ClientOptions{
 		Transport: &http.Client{Transport: transport, Timeout: 2 * time.Minute},
 		Retry:     policy.RetryOptions{MaxRetries: -1},
 	}}
-	client, err := service.NewClientFromConnectionString(s.doors.Connection, o)
+}
+
+// sdk is Azure's client, made of the connection string that the server printed.
+func (s *server) sdk(transport http.RoundTripper) *service.Client {
+	s.Helper()
+	client, err := service.NewClientFromConnectionString(s.address.Connection, clientOptions(transport))
 	if err != nil {
 		s.Fatal(err)
 	}
 	return client
 }
 
-// container makes one and returns Azure's client of it.
+// plainSDK is Azure's client of the plain API, where nobody signs.
+func (s *server) plainSDK(transport http.RoundTripper) *service.Client {
+	s.Helper()
+	client, err := service.NewClientWithNoCredential(s.address.API+"/blob/"+account+"/", clientOptions(transport))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return client
+}
+
+// container creates one and returns Azure's client of it.
 func (s *server) container(name string) *container.Client {
 	s.Helper()
 	c := s.sdk(s.newTransport(64)).NewContainerClient(name)
@@ -71,7 +86,19 @@ func newID() string {
 // bytesBody is the body of a request.
 func bytesBody(b []byte) io.ReadSeekCloser { return streaming.NopCloser(bytes.NewReader(b)) }
 
-// show is the condition that a lease is held.
-func show(id string) *sdk.AccessConditions {
-	return &sdk.AccessConditions{LeaseAccessConditions: &sdk.LeaseAccessConditions{LeaseID: &id}}
+func download(ctx context.Context, client *blockblob.Client) ([]byte, error) {
+	answer, err := client.DownloadStream(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	return io.ReadAll(answer.Body)
+}
+
+// deref returns what p points to, or the zero value.
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }

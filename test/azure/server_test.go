@@ -18,33 +18,32 @@ import (
 // account is the one that every development endpoint has.
 const account = "devstoreaccount1"
 
-// patience is how long anything may take that takes a moment, on a machine that
-// has other things to do.
+// patience is the timeout of everything that takes a moment, on a busy machine.
 const patience = 30 * time.Second
 
-// server is a process of the program that serves.
+// server is a process of `leasehold serve`.
 type server struct {
 	testing.TB
 	data   string   // its data directory; "" in memory
-	flags  []string // further ones
-	prefix []string // what the program is started by; none: by itself
+	flags  []string // further flags
+	prefix []string // a command that starts the program; none: the program itself
 
-	cmd    *exec.Cmd
-	ended  chan struct{} // closed when the process is gone
-	log    string        // the file of its standard error, of all lives
-	doors  doors
-	launch time.Duration // how long the last start took
+	cmd     *exec.Cmd
+	ended   chan struct{} // closed when the process has ended
+	log     string        // the file with the standard error of all its processes
+	address addresses
+	launch  time.Duration // how long the last start took
 }
 
-// doors are where a server says that it can be reached.
-type doors struct {
+// addresses are what the server prints when it listens.
+type addresses struct {
 	API        string `json:"json_api"`
 	Blob       string `json:"azure_blob"`
 	Connection string `json:"azure_blob_connection_string"`
 }
 
-// newServer prepares a server on a data directory of its own. Whatever happens
-// to the test, the process does not outlive it.
+// newServer prepares a server on a data directory of its own. The process ends
+// with the test.
 func newServer(t testing.TB, flags ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +51,7 @@ func newServer(t testing.TB, flags ...string) *server {
 	t.Cleanup(func() {
 		s.kill()
 		if t.Failed() {
-			t.Logf("the server's log ends: %s", s.lastWords())
+			t.Logf("the server's log ends: %s", s.logTail())
 		}
 	})
 	return s
@@ -66,24 +65,24 @@ func serve(t testing.TB, flags ...string) *server {
 	return s
 }
 
-// start starts the process and waits until every door is open.
+// start starts the process and waits until it listens.
 func (s *server) start() {
 	s.Helper()
 	command(s) // builds the program, the first time
-	begin := time.Now()
-	line, err := s.begin().ReadBytes('\n')
+	start := time.Now()
+	line, err := s.spawn().ReadBytes('\n')
 	if err != nil {
 		s.kill()
-		s.Fatalf("the server ended before it answered: %v; its log ends: %s", err, s.lastWords())
+		s.Fatalf("the server ended before it answered: %v; its log ends: %s", err, s.logTail())
 	}
-	s.launch = time.Since(begin)
-	if err := json.Unmarshal(line, &s.doors); err != nil || s.doors.Blob == "" || s.doors.API == "" || s.doors.Connection == "" {
-		s.Fatalf("the server said %q, want its doors in JSON: %v", line, err)
+	s.launch = time.Since(start)
+	if err := json.Unmarshal(line, &s.address); err != nil || s.address.Blob == "" || s.address.API == "" || s.address.Connection == "" {
+		s.Fatalf("the server said %q, want its addresses in JSON: %v", line, err)
 	}
 }
 
-// begin starts the process and returns what it will say, without waiting.
-func (s *server) begin() *bufio.Reader {
+// spawn starts the process and returns its standard output, without waiting.
+func (s *server) spawn() *bufio.Reader {
 	s.Helper()
 	args := append([]string{"serve", "--json", "--listen", "127.0.0.1:0", "--log-level", "warn"}, s.flags...)
 	if s.data != "" {
@@ -104,7 +103,7 @@ func (s *server) begin() *bufio.Reader {
 	}
 	defer write.Close()
 	s.cmd.Stdout, s.cmd.Stderr = write, log
-	dieWithMe(s.cmd)
+	endWithTest(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		read.Close()
 		s.Fatal(err)
@@ -112,14 +111,14 @@ func (s *server) begin() *bufio.Reader {
 	cmd, ended := s.cmd, make(chan struct{})
 	s.ended = ended
 	go func() {
-		_ = cmd.Wait() // the state tells
+		_ = cmd.Wait() // cmd.ProcessState has the result
 		close(ended)
 	}()
 	s.Cleanup(func() { read.Close() })
 	return bufio.NewReader(read)
 }
 
-// kill ends the process without a word, if there is one.
+// kill sends SIGKILL, if there is a process, and waits for its end.
 func (s *server) kill() {
 	if s.cmd == nil {
 		return
@@ -129,7 +128,7 @@ func (s *server) kill() {
 	s.cmd = nil
 }
 
-// stop ends the process as an operator would.
+// stop sends SIGTERM and expects a clean end.
 func (s *server) stop() {
 	s.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -141,7 +140,7 @@ func (s *server) stop() {
 		s.Fatalf("the server did not end")
 	}
 	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
-		s.Errorf("the server ended with %d, want 0; its log ends: %s", code, s.lastWords())
+		s.Errorf("the server ended with %d, want 0; its log ends: %s", code, s.logTail())
 	}
 	s.cmd = nil
 }
@@ -151,7 +150,7 @@ func (s *server) alive() {
 	s.Helper()
 	select {
 	case <-s.ended:
-		s.Fatalf("the server has ended: %v; its log ends: %s", s.cmd.ProcessState, s.lastWords())
+		s.Fatalf("the server has ended: %v; its log ends: %s", s.cmd.ProcessState, s.logTail())
 	default:
 	}
 }
@@ -163,8 +162,8 @@ func (s *server) resident() int64 {
 	return now
 }
 
-// lastWords returns the end of the log.
-func (s *server) lastWords() string {
+// logTail returns the end of the log.
+func (s *server) logTail() string {
 	text, err := os.ReadFile(s.log)
 	if err != nil {
 		return err.Error()
@@ -196,7 +195,7 @@ func (s *server) files(part string) (count int, size int64) {
 	return count, size
 }
 
-// ignoreGone is for walks through what somebody tidies meanwhile.
+// ignoreGone is for walks while the server deletes files.
 func ignoreGone(err error) error {
 	if os.IsNotExist(err) {
 		return nil
@@ -211,8 +210,8 @@ func (s *server) fsck(flags ...string) (code int, report string) {
 	return code, strings.TrimSpace(out + errs)
 }
 
-// wantSound checks that nothing is wrong with the data of a dead server. What was
-// under way when it died may have left something to tidy, and nothing else.
+// wantSound checks that fsck finds nothing wrong with the data of a killed server,
+// but for what a crash may leave to repair.
 func (s *server) wantSound() {
 	s.Helper()
 	if code, report := s.fsck("--repair"); code != 0 {

@@ -8,11 +8,10 @@ import (
 	"syscall"
 )
 
-// dieWithMe ends the process with this one, even if this one is killed.
-func dieWithMe(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// endWithTest ends the process with the test's, even if that is killed.
+func endWithTest(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// memory returns how much memory the server has now, and how much it had at
-// most since it started.
+// memory returns the server's resident memory now, and the peak since its start.
 func (s *server) memory() (now, peak int64) {
 	s.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))

@@ -7,10 +7,10 @@ import (
 	"os/exec"
 )
 
-// dieWithMe cannot be asked for here: who kills the tests leaves servers behind.
-func dieWithMe(*exec.Cmd) {}
+// endWithTest is not possible here: servers survive a killed test.
+func endWithTest(*exec.Cmd) {}
 
-// memory returns how much memory the server has now. Nobody remembers the peak
+// memory returns the server's resident memory now, twice: the peak is unknown
 // here.
 func (s *server) memory() (now, peak int64) {
 	s.Helper()

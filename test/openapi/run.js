@@ -1,6 +1,6 @@
 // Takes the OpenAPI document from a server of its own, lints it, generates a
 // client from it, compiles that strictly together with flow.test.ts, and runs the
-// flow against the server. It leaves nothing behind but build/.
+// flow against the server. Only build/ remains.
 
 import { spawnSync } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ async function fetchDocument(apiURL, file) {
   await writeFile(file, await answer.text());
 }
 
-/** What the linter would tell its makers, and ask them, stays here. */
+/** The linter sends nothing to its makers. */
 const quiet = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
 
 const temporary = await makeTemporary();

@@ -44,15 +44,6 @@ func (h help) checkFlags(t *testing.T, words ...string) {
 	}
 }
 
-func readText(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // checkUnit asks the program about the flags, and systemd about the rest where
 // there is one.
 func (p *program) checkUnit(t *testing.T) {

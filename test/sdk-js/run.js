@@ -1,5 +1,5 @@
-// Runs the tests against a server of their own, on ports and in a directory
-// that are free, and leaves nothing behind. Arguments go to node's test runner:
+// Runs the tests against a server of their own, on free ports and in a temporary
+// directory. Arguments go to node's test runner:
 //
 //   node run.js [--test-name-pattern=snapshot] [test/leases.test.js ...]
 

@@ -1,4 +1,4 @@
-// The SDK, pointed at the server under test.
+// Azure's SDK as a client of the server under test.
 
 import { randomUUID } from 'node:crypto';
 import { BlobServiceClient, StorageSharedKeyCredential } from '@azure/storage-blob';
@@ -18,8 +18,8 @@ export const connectionString = (url = blobURL) =>
 
 export const service = new BlobServiceClient(blobURL, credential, options);
 
-/** A client for a URL with whatever authority the URL itself carries. */
-export const strangerAt = (url) => new BlobServiceClient(url, undefined, options);
+/** A client without a key: a URL may carry a SAS. */
+export const clientWithoutKey = (url) => new BlobServiceClient(url, undefined, options);
 
 export const uniqueName = (prefix = 'c') => `${prefix}-${randomUUID()}`;
 

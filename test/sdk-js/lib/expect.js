@@ -1,4 +1,4 @@
-// What the tests say about refusals.
+// Expects refusals.
 
 import assert from 'node:assert/strict';
 

@@ -24,7 +24,7 @@ export const states = {
     await lease(A).acquireLease(60);
     await lease().breakLease(0);
   },
-  /** The shortest lease takes 15 s to end, so all of these are taken before one wait. */
+  /** The shortest lease lasts 15 s, so all of these are acquired before one wait. */
   async expired(lease) {
     await lease(A).acquireLease(15);
   },

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** A directory that nobody else uses. Whoever asks for it removes it. */
+/** A new temporary directory. The caller removes it. */
 export const makeTemporary = () => mkdtemp(join(tmpdir(), 'leasehold-sdk-js-'));
 
 /** The program under test: the one that LEASEHOLD_BIN names, or else one built into a directory. */
@@ -22,30 +22,27 @@ export function findProgram(directory) {
   return program;
 }
 
-/**
- * Starts a server on free ports and resolves once it has said where its doors
- * are; from then on they answer.
- */
+/** Starts a server on free ports and resolves when its APIs answer. */
 export async function startServer(program, data) {
   const child = spawn(
     program,
     ['serve', '--json', '--listen', '127.0.0.1:0', '--blob-listen', '127.0.0.1:0', '--data', data, '--log-level', 'warn'],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
-  const gone = once(child, 'exit');
+  const ended = once(child, 'exit');
   const lines = createInterface({ input: child.stdout });
   const line = await Promise.race([
     once(lines, 'line').then(([text]) => text),
-    gone.then(([code]) => Promise.reject(new Error(`leasehold serve ended with ${code} before it was ready`))),
+    ended.then(([code]) => Promise.reject(new Error(`leasehold serve ended with ${code} before it was ready`))),
   ]);
-  const doors = JSON.parse(line);
+  const addresses = JSON.parse(line);
   return {
-    blobURL: new URL('/devstoreaccount1', doors.azure_blob).href,
-    apiURL: doors.json_api,
-    /** Ends the server, gently unless told otherwise, and resolves when it is gone. */
+    blobURL: new URL('/devstoreaccount1', addresses.azure_blob).href,
+    apiURL: addresses.json_api,
+    /** Sends the signal and resolves when the server has ended. */
     async stop(signal = 'SIGTERM') {
       child.kill(signal);
-      await gone;
+      await ended;
     },
   };
 }

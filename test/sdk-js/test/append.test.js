@@ -41,7 +41,7 @@ test('lines appended at the same time are all there, whole', async () => {
   assert.deepEqual((await azure.read(log)).split(/(?<=\n)/).sort(), [...lines].sort());
 });
 
-test('conditions on the place and the size are heeded', async () => {
+test('conditions on position and size are checked', async () => {
   const log = await newLog();
   await append(log, '1234', { conditions: { appendPosition: 0 } });
   await refused(append(log, 'x', { conditions: { appendPosition: 2 } }), 412, 'AppendPositionConditionNotMet');
@@ -75,7 +75,7 @@ test('a snapshot keeps what was appended so far', async () => {
   assert.equal(await azure.read(log), 'before after');
 });
 
-test('it is no block blob, and a block blob is none of it', async () => {
+test('block operations are refused, and appends to a block blob', async () => {
   const log = await newLog();
   await refused(container.getBlockBlobClient(log.name).commitBlockList([]), 409, 'InvalidBlobType');
   const block = await azure.newBlob(container);
@@ -83,7 +83,7 @@ test('it is no block blob, and a block blob is none of it', async () => {
   await refused(append(container.getAppendBlobClient('nowhere'), 'x'), 404, 'BlobNotFound');
 });
 
-test('it is made once by those who ask for that', async () => {
+test('If-None-Match creates it once', async () => {
   const log = await newLog();
   await append(log, 'x');
   assert.equal((await log.createIfNotExists()).succeeded, false);
@@ -92,7 +92,7 @@ test('it is made once by those who ask for that', async () => {
   assert.equal(await azure.read(log), '');
 });
 
-test('a sealed one takes no more', async () => {
+test('a sealed blob refuses appends', async () => {
   const log = await newLog();
   await append(log, 'x');
   await log.seal();

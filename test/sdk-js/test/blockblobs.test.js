@@ -10,7 +10,7 @@ import { refused } from '../lib/expect.js';
 const md5 = (data) => createHash('md5').update(data).digest();
 const blockID = (text) => Buffer.from(text).toString('base64');
 
-test('what goes in comes out', async () => {
+test('an upload can be downloaded', async () => {
   const container = await azure.newContainer();
   const blob = container.getBlockBlobClient('a');
   assert.equal(await blob.exists(), false);

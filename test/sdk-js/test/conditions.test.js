@@ -1,4 +1,4 @@
-// Conditional headers: who changed it, and since when.
+// Conditional headers.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -45,7 +45,7 @@ test('writes are made under conditions that hold, and only then', async () => {
   }
 });
 
-test('reads answer 304 to who has it already, and 412 to who expected another', async () => {
+test('reads answer 304 if unchanged, and 412 if another was expected', async () => {
   const blob = await azure.newBlob(container);
   const { met, unmetMatch, unmetNoneMatch } = conditionsFor(await blob.getProperties());
   for (const [what, call] of [
@@ -89,14 +89,14 @@ test('only one of many replaces what it read', async () => {
   assert.deepEqual([...new Set(outcomes.filter((o) => typeof o === 'string'))], ['412 ConditionNotMet']);
 });
 
-test('the lease is asked before the conditions', async () => {
+test('the lease is checked before the conditions', async () => {
   const blob = await azure.newBlob(container);
   await blob.getBlobLeaseClient(randomUUID()).acquireLease(-1);
   await refused(azure.write(blob, 'x', { conditions: { ifNoneMatch: '*' } }), 412, 'LeaseIdMissing');
   await refused(azure.write(blob, 'x', { conditions: { ifMatch: '"0xOTHER"' } }), 412, 'LeaseIdMissing');
 });
 
-test('lease operations heed conditions too', async () => {
+test('lease operations check conditions too', async () => {
   const blob = await azure.newBlob(container);
   const { etag } = await blob.getProperties();
   const lease = blob.getBlobLeaseClient(randomUUID());

@@ -30,7 +30,7 @@ test('a container is described by its properties', async () => {
   assert.notEqual(after.etag, before);
 });
 
-test('a container goes with its blobs', async () => {
+test('deleting a container deletes its blobs', async () => {
   const container = await azure.newContainer();
   const blob = await azure.newBlob(container);
   await blob.createSnapshot();

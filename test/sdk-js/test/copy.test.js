@@ -75,7 +75,7 @@ test('a snapshot is a source', async () => {
   assert.equal(await azure.read(to), 'then');
 });
 
-test('copies heed conditions on both ends', async () => {
+test('copies check conditions on both ends', async () => {
   const { blob, url } = await source();
   const to = await azure.newBlob(container, azure.uniqueName('target'), 'old');
   const { etag } = await blob.getProperties();

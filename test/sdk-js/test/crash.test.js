@@ -62,7 +62,7 @@ test('acknowledged writes, snapshots and leases survive kill -9', async () => {
       const container = containerAt(server);
       await container.createIfNotExists();
       const writing = Promise.all([0, 1, 2].map((writer) => writeUntilDeath(container, `${round}-${writer}`)));
-      await new Promise((resolve) => setTimeout(resolve, 200 + Math.random() * 300)); // the moment of death is the point
+      await new Promise((resolve) => setTimeout(resolve, 200 + Math.random() * 300)); // a random moment
       await server.stop('SIGKILL');
       kept.push(...(await writing).flat());
     } finally {

@@ -1,4 +1,4 @@
-// What a lease keeps out: writes and reads in every state of it.
+// Which writes and reads a lease refuses, in each of its states.
 
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';

@@ -10,7 +10,7 @@ import { A, B, expectState, leasesOf } from '../lib/leases.js';
 const container = azure.newContainer();
 const newBlob = async () => azure.newBlob(await container);
 
-test('lease operations leave ETag and Last-Modified alone', async () => {
+test('lease operations keep ETag and Last-Modified', async () => {
   for (const resource of [await newBlob(), await azure.newContainer()]) {
     const before = await resource.getProperties();
     const lease = resource.getBlobLeaseClient(A);
@@ -23,7 +23,7 @@ test('lease operations leave ETag and Last-Modified alone', async () => {
   }
 });
 
-test('the id is answered by those that grant it', async () => {
+test('operations that grant a lease answer with its id', async () => {
   const lease = (await newBlob()).getBlobLeaseClient(A);
   assert.equal((await lease.acquireLease(15)).leaseId, A);
   assert.equal((await lease.renewLease()).leaseId, A);
@@ -68,7 +68,7 @@ test('a lease that breaks is broken when its period is over', async () => {
   await blob.getBlobLeaseClient(B).acquireLease(15);
 });
 
-test('what makes no sense is refused', async () => {
+test('invalid requests are refused', async () => {
   const blob = await newBlob();
   for (const [what, id, duration, code] of [
     ['no duration', A, undefined, 'MissingRequiredHeader'],

@@ -58,7 +58,7 @@ describe('a container with folders', () => {
     }
   });
 
-  test('tells of each blob what its properties tell', async () => {
+  test('has the same properties of each blob as the blob itself', async () => {
     const items = await azure.collect(container.listBlobsFlat({ includeMetadata: true }));
     for (const item of items) {
       const properties = await container.getBlobClient(item.name).getProperties();
@@ -73,7 +73,7 @@ describe('a container with folders', () => {
     }
   });
 
-  test('goes on from a token, and refuses one that is not its own', async () => {
+  test('continues from a token, and refuses one of another list', async () => {
     const first = await container.listBlobsFlat().byPage({ maxPageSize: 4 }).next();
     const { continuationToken } = first.value;
     const rest = await azure.collect(container.listBlobsFlat().byPage({ continuationToken }));

@@ -57,7 +57,7 @@ test('a source is readable by itself, or it is refused', async () => {
   assert.equal(await azure.read(to), 'hello');
 });
 
-test('writes tell a CRC-64', async () => {
+test('writes answer with a CRC-64', async () => {
   const blob = container.getBlockBlobClient(newName());
   const told = (answer) => Buffer.from(answer._response.headers.get('x-ms-content-crc64') ?? '', 'base64').length;
   assert.equal(told(await azure.write(blob, 'hello')), 8);
@@ -65,7 +65,7 @@ test('writes tell a CRC-64', async () => {
   assert.equal(told(await blob.commitBlockList(['AAAA'])), 8);
 });
 
-test('an archived snapshot stays where it is', async () => {
+test('an archived snapshot keeps its tier', async () => {
   const blob = await azure.newBlob(container);
   const snapshot = blob.withSnapshot((await blob.createSnapshot()).snapshot);
   await snapshot.setAccessTier('Archive');
@@ -74,12 +74,12 @@ test('an archived snapshot stays where it is', async () => {
   assert.equal(await azure.read(blob), 'hello');
 });
 
-test('errors are in the words that people search for', async () => {
+test('errors have Azure\'s own messages', async () => {
   const error = await refused(container.getBlobClient(newName()).getTags(), 404, 'BlobNotFound');
   assert.match(error.message, /^The specified blob does not exist\.\nRequestId:[0-9a-f-]{36}\nTime:\S+Z$/);
 });
 
-test('the main port takes any account, and a container lease without restype', async () => {
+test('the main port serves any account, and a container lease without restype', async () => {
   const box = `${process.env.LEASEHOLD_API_URL}/blob/anyaccount/${azure.uniqueName()}`;
   const put = async (path, headers = {}, body = undefined) => (await fetch(box + path, { method: 'PUT', headers, body })).status;
   assert.equal(await put('?restype=container'), 201);

@@ -25,7 +25,7 @@ test('properties of the account', async (t) => {
     assert.deepEqual(after.hourMetrics, before.hourMetrics, 'what was not sent was changed');
   });
 
-  await t.test('let pages of other origins in', async () => {
+  await t.test('allow the origins that they name', async () => {
     const container = await azure.newContainer({ access: 'blob' });
     const blob = await azure.newBlob(container, 'a');
     const asked = await send('OPTIONS', blob.url, {
@@ -41,7 +41,7 @@ test('properties of the account', async (t) => {
     assert.match(got.headers['access-control-expose-headers'], /etag/i);
   });
 
-  await t.test('keep the others out', async () => {
+  await t.test('refuse other origins', async () => {
     const container = await azure.newContainer({ access: 'blob' });
     const blob = await azure.newBlob(container, 'a');
     for (const [what, headers] of [
@@ -56,7 +56,7 @@ test('properties of the account', async (t) => {
     assert.equal(got.headers['access-control-allow-origin'], undefined);
   });
 
-  await t.test('are taken back', async () => {
+  await t.test('are removed', async () => {
     await azure.service.setProperties({ cors: [] });
     assert.deepEqual((await azure.service.getProperties()).cors ?? [], []);
   });

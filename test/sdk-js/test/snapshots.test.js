@@ -1,4 +1,4 @@
-// Snapshots: what they keep, what may be done with them, and how they go.
+// Snapshots: what they keep, what they allow, and how they are deleted.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -53,7 +53,7 @@ test('a snapshot may have metadata of its own', async () => {
   assert.deepEqual((await blob.getProperties()).metadata, { of: 'the base' });
 });
 
-test('a snapshot takes neither the lease nor blocks that nobody committed', async () => {
+test('a snapshot has neither the lease nor uncommitted blocks', async () => {
   const blob = await newBlob('x');
   await blob.stageBlock(Buffer.from('two').toString('base64'), 'later', 5);
   await blob.getBlobLeaseClient(A).acquireLease(60);
@@ -66,7 +66,7 @@ test('a snapshot takes neither the lease nor blocks that nobody committed', asyn
   await expectState(blob, 'leased');
 });
 
-test('a lease is no bar to a snapshot, but an id must be right', async () => {
+test('a snapshot needs no lease id, but a wrong one is refused', async () => {
   const blob = await newBlob('x');
   await refused(blob.createSnapshot({ conditions: { leaseId: A } }), 412, 'LeaseNotPresentWithBlobOperation');
   await blob.getBlobLeaseClient(A).acquireLease(60);
@@ -100,7 +100,7 @@ test('a snapshot that is not there is not found', async () => {
   await refused(never.delete(), 404, 'BlobNotFound');
 });
 
-test('a base with snapshots is deleted only by who says what becomes of them', async () => {
+test('deleting a base with snapshots needs x-ms-delete-snapshots', async () => {
   const blob = await newBlob('x');
   await blob.createSnapshot();
   await blob.createSnapshot();

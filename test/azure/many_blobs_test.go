@@ -18,9 +18,9 @@ const (
 	timesSlower = 3 // that the last pages may be than the first
 )
 
-// TestMany lists many blobs page by page: each one once, in order, the last pages
-// as fast as the first. Then it starts the server again on them.
-func TestMany(t *testing.T) { // alone: it measures
+// TestManyBlobs lists many blobs page by page: each blob once, in
+// order, the last pages as fast as the first. Then it restarts the server.
+func TestManyBlobs(t *testing.T) { // alone: it measures
 	listMany(t, 20_000)
 }
 
@@ -33,19 +33,19 @@ func BenchmarkMany(b *testing.B) {
 }
 
 func listMany(t testing.TB, count int) *list {
-	s := serve(t, "--durability", "normal") // it is lists that are measured
+	s := serve(t, "--durability", "normal") // lists are measured, not writes
 	empty, before := s.launch, s.resident()
 	s.container("many")
-	begin := time.Now()
+	start := time.Now()
 	s.load("many", count)
-	t.Logf("%d blobs put in %v; memory %s before, %s after", count, time.Since(begin).Round(time.Millisecond), mib(before), mib(s.resident()))
+	t.Logf("%d blobs put in %v; memory %s before, %s after", count, time.Since(start).Round(time.Millisecond), mib(before), mib(s.resident()))
 	l := &list{server: s, raw: s.raw(), count: count}
 	l.walk()
 	l.compare()
 	s.stop()
 	s.start()
 	t.Logf("a start takes %v on nothing, %v on %d blobs, with %s of memory", empty, s.launch, count, mib(s.resident()))
-	if s.launch > empty+2*time.Second { // a busy machine: what looks at every blob takes longer still
+	if s.launch > empty+2*time.Second { // for a busy machine; reading every blob would take longer
 		t.Errorf("a start takes %v on %d blobs, %v on nothing; want them alike", s.launch, count, empty)
 	}
 	l.raw = s.raw()
@@ -62,7 +62,7 @@ type list struct {
 	bytes   []int
 }
 
-// walk turns all pages and checks each.
+// walk reads all pages and checks each.
 func (l *list) walk() {
 	l.Helper()
 	l.markers, l.bytes = nil, nil
@@ -97,7 +97,7 @@ func (l *list) page(marker string) string {
 	return l.raw.send("GET", path, "").want(http.StatusOK, "").body
 }
 
-// compare turns pages of the beginning and of the end by turns, so that a busy
+// compare reads pages of the beginning and of the end alternately, so that a busy
 // machine slows both.
 func (l *list) compare() {
 	l.Helper()
@@ -120,12 +120,12 @@ func (l *list) compare() {
 
 func (l *list) timed(marker string) time.Duration {
 	l.Helper()
-	begin := time.Now()
+	start := time.Now()
 	l.page(marker)
-	return time.Since(begin)
+	return time.Since(start)
 }
 
-// between returns what stands between each pair of words.
+// between returns the texts between from and to.
 func between(text, from, to string) (found []string) {
 	for {
 		_, rest, ok := strings.Cut(text, from)
@@ -137,7 +137,7 @@ func between(text, from, to string) (found []string) {
 	}
 }
 
-// median leaves the times in their order.
+// median does not sort times itself.
 func median(times []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
 	return sorted[len(sorted)/2].Round(10 * time.Microsecond)

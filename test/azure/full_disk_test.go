@@ -10,13 +10,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
-// limited starts the server by a shell that lets no file grow beyond so many
-// bytes: for the process this is what a full disk is.
+// limited starts the server from a shell that limits the size of files: to the
+// process that is a full disk.
 func (s *server) limited(bytes int) {
 	s.prefix = []string{"sh", "-c", fmt.Sprintf(`trap '' XFSZ; ulimit -f %d; exec "$@"`, bytes/512), "sh"}
 }
 
-// noRoom checks that the SDK was told that it is not its fault.
+// noRoom checks that the error is the server's.
 func noRoom(t testing.TB, what string, err error) {
 	t.Helper()
 	if status := statusOf(err); status != http.StatusInternalServerError && status != http.StatusServiceUnavailable {
@@ -24,11 +24,11 @@ func noRoom(t testing.TB, what string, err error) {
 	}
 }
 
-// TestFullForContent: content that does not fit is refused, and leaves nothing
-// behind; everything else goes on.
+// TestFullForContent: content that does not fit is refused and no file of it
+// stays; everything else works.
 func TestFullForContent(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, "--reserve", "0") // a file of its size could not be made
+	s := newServer(t, "--reserve", "0") // the reserve would not fit
 	s.limited(16 << 20)
 	s.start()
 	c := s.container("full")
@@ -67,9 +67,9 @@ func TestFullForContent(t *testing.T) {
 // rowSize is small enough for the database to hold the content itself.
 const rowSize = 60 << 10
 
-// TestFullForRows: when the database itself can grow no more, writes are
-// refused and reads go on; when something was deleted, writes go on, too. What
-// was acknowledged is there afterwards, and nothing else.
+// TestFullForRows: when the database cannot grow, writes are refused and reads
+// work; after deletes, writes work again. Afterwards exactly what was acknowledged
+// exists.
 func TestFullForRows(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "--reserve", "0")

@@ -34,28 +34,23 @@ func steps(text string) []step {
 	return all
 }
 
-// runDocuments keeps the documents honest: what they tell the reader to type
-// runs, and answers what they say it answers.
+// runDocuments runs the commands of the documents and compares the answers.
 func (p *program) runDocuments(t *testing.T) {
 	found := 0
 	for _, file := range documents(t) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all := steps(string(text)); len(all) > 0 {
+		if all := steps(readText(t, file)); len(all) > 0 {
 			found += len(all)
 			t.Run(file, func(t *testing.T) { p.runSession(t, file, all) })
 		}
 	}
 	if found == 0 {
-		t.Error("no block to run was found in README.md and docs; the test has lost its documents")
+		t.Error("no block to run was found in README.md and docs; the test has checked nothing")
 	}
 }
 
 // runSession runs the steps of one document in one shell, so that a block can
 // use what an earlier one has set. The README's run in the repository, those of
-// the documents in a directory that is thrown away.
+// docs/ in a temporary directory.
 func (p *program) runSession(t *testing.T, file string, all []step) {
 	outputs, work := t.TempDir(), t.TempDir()
 	if file == "README.md" {
@@ -80,8 +75,8 @@ func (p *program) runSession(t *testing.T, file string, all []step) {
 	}
 }
 
-// script tells curl to be quiet and to say the status on standard error, and
-// puts the server of this test where the documents have the default one.
+// script makes curl quiet, with the status on standard error, and replaces the
+// default server's address by that of this test.
 func (p *program) script(outputs string, all []step) string {
 	var b strings.Builder
 	b.WriteString("curl() { command curl -sS -w '%{stderr}%{http_code}\\n' \"$@\"; }\n")

@@ -15,32 +15,31 @@ import (
 
 const module = "github.com/leasehold/leasehold"
 
-// arrow is an import that must not be: From may not reach To, be it through
-// other packages.
+// importRule forbids that From imports To, directly or through other packages.
 //
 // Both are paths inside the module ("." is the root, "store/..." that package
 // and all below it, "..." all), or, for To, a path outside it, or one of the
 // words below. Except lists the pairs "from>to" that are allowed all the same,
 // separated by spaces.
-type arrow struct{ From, To, Except string }
+type importRule struct{ From, To, Except string }
 
 const (
-	thirdParty = "any third party" // every package of another module
-	directly   = "directly: "      // prefix of To: only the package's own imports count
+	otherModules = "any other module" // every package outside this module
+	directly     = "directly: "       // prefix of To: only the package's own imports count
 
 	testsOnly = "storetest/...>... bench/...>..." // what only tests import may import test libraries
 )
 
 // rules are the direction of the imports, each with its reason.
-var rules = map[arrow]string{
-	{From: ".", To: thirdParty}:                                    "an application that imports leasehold must not inherit our choices: the root is standard library only",
-	{From: ".", To: "..."}:                                         "everything is written in the root's words; were it to import anything back, no package could stand alone",
+var rules = map[importRule]string{
+	{From: ".", To: otherModules}:                                  "an application that imports leasehold must not inherit our choices: the root is standard library only",
+	{From: ".", To: "..."}:                                         "every package uses the root's types, so the root imports none of them",
 	{From: "machine", To: "...", Except: "machine>."}:              "the rules must run inside any store's atomic step, so they know no store",
-	{From: "machine", To: thirdParty}:                              "the rules are plain Go",
+	{From: "machine", To: otherModules}:                            "the rules are plain Go",
 	{From: "engine", To: "...", Except: "engine>. engine>machine"}: "an API joins the engine without seeing a store",
-	{From: "engine", To: thirdParty}:                               "an API that sees a driver's types is tied to that driver",
-	{From: "fence", To: "..."}:                                     "the fence runs where the data is, often in a program that holds no lease: it stands alone",
-	{From: "fence", To: thirdParty}:                                "the fence stands alone",
+	{From: "engine", To: otherModules}:                             "an API that sees a driver's types is tied to that driver",
+	{From: "fence", To: "..."}:                                     "the fence runs where the data is, often in a program that holds no lease",
+	{From: "fence", To: otherModules}:                              "the fence runs in programs that must not inherit our choices",
 
 	{From: "machine", To: directly + "context"}:      "a pure function has nothing to wait for",
 	{From: "machine", To: directly + "sync"}:         "a pure function has nothing to lock",
@@ -50,11 +49,11 @@ var rules = map[arrow]string{
 	{From: "machine", To: directly + "math/rand/v2"}: "fresh ids and tokens are arguments, so that a decision can be repeated",
 	{From: "machine", To: directly + "crypto/rand"}:  "fresh ids and tokens are arguments, so that a decision can be repeated",
 
-	{From: "azure/content", To: "...", Except: "azure/content>internal/fsutil"}:        "content is bytes on a disk: it knows neither blobs nor leases",
-	{From: "azure/content", To: thirdParty}:                                            "content is bytes on a disk",
-	{From: "azure/sign", To: "...", Except: "azure/sign>azure/azerr"}:                  "a signature is checked without a server",
-	{From: "azure/catalog", To: "azure/server"}:                                        "the catalog keeps blobs for any API",
-	{From: "azure/...", To: thirdParty, Except: "azure/server>golang.org/x/time/rate"}: "the protocol is plain Go; Azure's SDK is for tests",
+	{From: "azure/content", To: "...", Except: "azure/content>internal/fsutil"}:          "content is bytes on a disk: it knows neither blobs nor leases",
+	{From: "azure/content", To: otherModules}:                                            "content is bytes on a disk",
+	{From: "azure/sign", To: "...", Except: "azure/sign>azure/azerr"}:                    "a signature is checked without a server",
+	{From: "azure/catalog", To: "azure/server"}:                                          "the catalog keeps blobs for any API",
+	{From: "azure/...", To: otherModules, Except: "azure/server>golang.org/x/time/rate"}: "the protocol is plain Go; Azure's SDK is for tests",
 
 	{From: "server/...", To: "store/..."}:                                       "an API serves any store; only open and internal/serve know which",
 	{From: "server/internal/rest", To: "server/api"}:                            "it describes and decodes the endpoints of any API",
@@ -68,16 +67,16 @@ var rules = map[arrow]string{
 	{From: "open", To: "server/..."}:                                            "opening a store starts no API",
 	{From: "open", To: "azure/..."}:                                             "opening a store starts no API",
 	{From: "...", To: "internal/serve", Except: "cmd/leasehold>internal/serve"}: "only the program assembles a server",
-	{From: "internal/fsutil", To: "..."}:                                        "it stands below everything",
+	{From: "internal/fsutil", To: "..."}:                                        "every package may import it",
 	{From: "store/...", To: "open"}:                                             "open knows the stores, not the other way round",
-	{From: "wire", To: "store/..."}:                                             "shapes of the wire are shared by the client and the APIs",
-	{From: "wire", To: "server/..."}:                                            "shapes of the wire are shared by the client and the APIs",
+	{From: "wire", To: "store/..."}:                                             "the JSON is shared by the client and the API",
+	{From: "wire", To: "server/..."}:                                            "the JSON is shared by the client and the API",
 	{From: "telemetry", To: "store/..."}:                                        "telemetry wraps any store",
 	{From: "telemetry", To: "server/..."}:                                       "telemetry works in programs without a server",
 
-	{From: "store/...", To: "store/...", Except: "store/memory>store/local store/sqlite>store/local"}: "a store drags in no other store's client; only the two embedded ones share the engine",
+	{From: "store/...", To: "store/...", Except: "store/memory>store/local store/sqlite>store/local"}: "a store imports no other store; only the two embedded ones share the engine",
 
-	{From: "...", To: "storetest/...", Except: testsOnly}:                     "the conformance suite belongs into tests",
+	{From: "...", To: "storetest/...", Except: testsOnly}:                     "the conformance suite is for tests",
 	{From: "...", To: "github.com/google/go-cmp/cmp", Except: testsOnly}:      "a test library in the product is a mistake",
 	{From: "...", To: "pgregory.net/rapid", Except: testsOnly}:                "a test library in the product is a mistake",
 	{From: "...", To: "github.com/anishathalye/porcupine", Except: testsOnly}: "a test library in the product is a mistake",
@@ -85,7 +84,7 @@ var rules = map[arrow]string{
 	{From: "...", To: "testing", Except: testsOnly}:                           "package testing registers flags in whatever program imports it",
 }
 
-// pkg is what `go list -deps -json` tells about one package.
+// pkg is what `go list -deps -json` prints about one package.
 type pkg struct {
 	ImportPath string
 	Standard   bool
@@ -125,7 +124,7 @@ func listPackages(t *testing.T) []pkg {
 }
 
 // brokenRules returns a line for every import that a rule forbids.
-func brokenRules(packages []pkg, rules map[arrow]string) []string {
+func brokenRules(packages []pkg, rules map[importRule]string) []string {
 	known := make(map[string]pkg, len(packages))
 	for _, p := range packages {
 		known[p.ImportPath] = p
@@ -145,14 +144,14 @@ func brokenRules(packages []pkg, rules map[arrow]string) []string {
 }
 
 // reached returns the packages that the rule looks at.
-func (a arrow) reached(from pkg) []string {
+func (a importRule) reached(from pkg) []string {
 	if strings.HasPrefix(a.To, directly) {
 		return from.Imports
 	}
 	return from.Deps
 }
 
-func (a arrow) forbids(from pkg, to string, target pkg) bool {
+func (a importRule) forbids(from pkg, to string, target pkg) bool {
 	f, t := short(from.ImportPath), short(to)
 	if !inModule(from.ImportPath) || !matches(a.From, f) || f == t {
 		return false
@@ -163,7 +162,7 @@ func (a arrow) forbids(from pkg, to string, target pkg) bool {
 		}
 	}
 	switch want := strings.TrimPrefix(a.To, directly); {
-	case want == thirdParty:
+	case want == otherModules:
 		return !target.Standard && !inModule(to)
 	case inModule(to):
 		return matches(want, t)
@@ -208,8 +207,8 @@ func matches(pattern, path string) bool {
 	return pattern == path
 }
 
-// The checker is worth nothing if it cannot fail: each graph here breaks one
-// rule, or just does not.
+// A check that cannot fail is worth nothing: each graph here breaks one rule, or
+// just does not.
 func TestBrokenRulesAreCaught(t *testing.T) {
 	std := func(path string) pkg { return pkg{ImportPath: path, Standard: true} }
 	ours := func(path string, imports ...string) pkg {
@@ -224,10 +223,10 @@ func TestBrokenRulesAreCaught(t *testing.T) {
 		want  []string // the beginnings of the lines
 	}{
 		{"standard library in the root", []pkg{std("os"), ours(".", "os")}, nil},
-		{"a third party in the root", []pkg{{ImportPath: "example.com/x"}, ours(".", "example.com/x")},
+		{"another module in the root", []pkg{{ImportPath: "example.com/x"}, ours(".", "example.com/x")},
 			[]string{". imports example.com/x: an application"}},
 		{"the root imports the machine", []pkg{ours("machine"), ours(".", module+"/machine")},
-			[]string{". imports machine: everything"}},
+			[]string{". imports machine: every package"}},
 		{"the machine imports the root", []pkg{ours("."), ours("machine", module)}, nil},
 		{"the machine does I/O", []pkg{std("os"), ours("machine", "os")},
 			[]string{"machine imports os: a pure"}},
@@ -237,16 +236,16 @@ func TestBrokenRulesAreCaught(t *testing.T) {
 			[]string{"server/api imports store/redis: an API"}},
 		{"an API reaches a store", []pkg{ours("store/redis"), ours("wire", module+"/store/redis"),
 			{ImportPath: module + "/server/api", Imports: []string{module + "/wire"}, Deps: []string{module + "/wire", module + "/store/redis"}}},
-			[]string{"server/api imports store/redis (through wire): an API", "wire imports store/redis: shapes"}},
+			[]string{"server/api imports store/redis (through wire): an API", "wire imports store/redis: the JSON"}},
 		{"a store imports an API", []pkg{ours("server/api"), ours("store/remote", module+"/server/api")},
 			[]string{"store/remote imports server/api: a store"}},
 		{"a store imports another", []pkg{ours("store/redis"), ours("store/etcd", module+"/store/redis")},
-			[]string{"store/etcd imports store/redis: a store drags"}},
+			[]string{"store/etcd imports store/redis: a store imports"}},
 		{"sqlite uses the engine", []pkg{ours("store/local"), ours("store/sqlite", module+"/store/local")}, nil},
 		{"sqlite uses more than the engine", []pkg{ours("store/memory"), ours("store/sqlite", module+"/store/memory")},
-			[]string{"store/sqlite imports store/memory: a store drags"}},
+			[]string{"store/sqlite imports store/memory: a store imports"}},
 		{"redis uses the engine", []pkg{ours("store/local"), ours("store/redis", module+"/store/local")},
-			[]string{"store/redis imports store/local: a store drags"}},
+			[]string{"store/redis imports store/local: a store imports"}},
 		{"the suite uses test libraries", []pkg{{ImportPath: "pgregory.net/rapid"}, ours("storetest", "pgregory.net/rapid")}, nil},
 		{"the product uses one", []pkg{{ImportPath: "pgregory.net/rapid"}, ours("store/etcd", "pgregory.net/rapid")},
 			[]string{"store/etcd imports pgregory.net/rapid: a test library"}},

@@ -13,8 +13,8 @@ import (
 	"github.com/leasehold/leasehold/azure/sign"
 )
 
-// With tokens, who may read and write is the main port's word.
-func TestDialectFollowsTokens(t *testing.T) {
+// With a token file, the tokens of the JSON API decide who may read and write.
+func TestPlainAPIFollowsTokens(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	tokens := filepath.Join(t.TempDir(), "tokens")
@@ -27,31 +27,31 @@ func TestDialectFollowsTokens(t *testing.T) {
 		return strings.TrimSpace(out)
 	}
 	reader := secret("r", "--role", "reader")
-	keeper := secret("k", "--role", "reader,holder")
+	writer := secret("k", "--role", "reader,holder")
 	narrow := secret("n", "--role", "holder", "--holders", holder, "--resources", "blob:"+account+"/zure/mine*")
 	stranger := secret("s", "--role", "holder", "--holders", "ci:*")
-	accounts := filepath.Join(t.TempDir(), "accounts") // where there are tokens, accounts are named or not served
+	accounts := filepath.Join(t.TempDir(), "accounts") // with tokens, only named accounts are served
 	line := account + ":" + base64.StdEncoding.EncodeToString(sign.Development().Keys[0])
 	if err := os.WriteFile(accounts, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.flags = append(s.flags, "--token-file", tokens, "--blob-accounts", accounts)
 	s.start()
-	s.container("zure") // the Azure Blob door has its own keys
+	s.container("zure") // the Azure Blob API has its own keys
 
-	nobody := s.raw()
-	path := nobody.as(t, keeper).put("a", "kept")
-	nobody.send("GET", path, "").want(http.StatusUnauthorized, "")
-	nobody.send("PUT", path, "x", "X-Ms-Blob-Type", "BlockBlob").want(http.StatusUnauthorized, "")
-	nobody.as(t, "no such secret").send("GET", path, "").want(http.StatusUnauthorized, "")
-	nobody.as(t, reader).send("GET", path, "").wantBody("kept")
+	anonymous := s.raw()
+	path := anonymous.as(t, writer).put("a", "kept")
+	anonymous.send("GET", path, "").want(http.StatusUnauthorized, "")
+	anonymous.send("PUT", path, "x", "X-Ms-Blob-Type", "BlockBlob").want(http.StatusUnauthorized, "")
+	anonymous.as(t, "no such secret").send("GET", path, "").want(http.StatusUnauthorized, "")
+	anonymous.as(t, reader).send("GET", path, "").wantBody("kept")
 	for name, secret := range map[string]string{"reader": reader, "narrow": narrow, "stranger": stranger} {
-		caller := nobody.as(t, secret)
+		caller := anonymous.as(t, secret)
 		caller.send("PUT", path, name, "X-Ms-Blob-Type", "BlockBlob").want(http.StatusForbidden, "AuthorizationFailure")
 		caller.send("DELETE", path, "").want(http.StatusForbidden, "AuthorizationFailure")
 		caller.lease(path, "acquire", "Duration", "15").want(http.StatusForbidden, "AuthorizationFailure")
 	}
-	nobody.as(t, narrow).put("mine/1", "")
-	nobody.as(t, narrow).send("GET", dialectPath+"/mine/1", "").want(http.StatusForbidden, "AuthorizationFailure")
-	nobody.as(t, keeper).send("GET", path, "").wantBody("kept")
+	anonymous.as(t, narrow).put("mine/1", "")
+	anonymous.as(t, narrow).send("GET", plainPath+"/mine/1", "").want(http.StatusForbidden, "AuthorizationFailure")
+	anonymous.as(t, writer).send("GET", path, "").wantBody("kept")
 }

@@ -1,4 +1,4 @@
-// The same data by the main port, below /blob, where a few answers differ.
+// The same data on the JSON API's port, below /blob, where a few answers differ.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,26 +7,26 @@ import { refused } from '../lib/expect.js';
 import { A, B } from '../lib/leases.js';
 
 const main = new URL(`/blob/${azure.account}`, process.env.LEASEHOLD_API_URL).href;
-const dialect = azure.strangerAt(main);
+const plain = azure.clientWithoutKey(main);
 
 /** A blob by both doors. */
 async function newBlob() {
   const container = await azure.newContainer();
   const blob = await azure.newBlob(container, 'a');
-  return { container, blob, here: dialect.getContainerClient(container.containerName).getBlockBlobClient('a') };
+  return { container, blob, here: plain.getContainerClient(container.containerName).getBlockBlobClient('a') };
 }
 
-test('both doors open on the same data', async () => {
+test('both APIs serve the same data', async () => {
   const { blob, here, container } = await newBlob();
   assert.equal(await azure.read(here), 'hello');
   await azure.write(here, 'through the main port');
   assert.equal(await azure.read(blob), 'through the main port');
   await here.getBlobLeaseClient(A).acquireLease(60);
   await refused(azure.write(blob, 'x'), 412, 'LeaseIdMissing');
-  assert.deepEqual((await azure.collect(dialect.getContainerClient(container.containerName).listBlobsFlat())).map((b) => b.name), ['a']);
+  assert.deepEqual((await azure.collect(plain.getContainerClient(container.containerName).listBlobsFlat())).map((b) => b.name), ['a']);
 });
 
-test('leases have names of their own for what is wrong', async () => {
+test('lease errors have codes of their own', async () => {
   const { here } = await newBlob();
   const lease = (id) => here.getBlobLeaseClient(id);
   const whenEnded = async (state) => {
@@ -65,6 +65,6 @@ test('a base is deleted alone, and its snapshots stay', async () => {
 test('lists put the base first', async () => {
   const { container, here } = await newBlob();
   const taken = [(await here.createSnapshot()).snapshot, (await here.createSnapshot()).snapshot];
-  const items = await azure.collect(dialect.getContainerClient(container.containerName).listBlobsFlat({ includeSnapshots: true }));
+  const items = await azure.collect(plain.getContainerClient(container.containerName).listBlobsFlat({ includeSnapshots: true }));
   assert.deepEqual(items.map((b) => b.snapshot || 'base'), ['base', ...taken]);
 });

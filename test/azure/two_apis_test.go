@@ -41,18 +41,19 @@ type leaseRow struct {
 	TTL                      int `json:"ttl_seconds"`
 }
 
-// twoDoors is a blob, its container, and both doors to them.
-type twoDoors struct {
+// twoAPIs is a blob and its container, with clients of the JSON API and of the
+// Azure Blob API.
+type twoAPIs struct {
 	*server
-	main      *raw
+	json      *raw
 	container *container.Client
 	blob      *blockblob.Client
 }
 
-func openTwoDoors(t *testing.T) *twoDoors {
+func openTwoAPIs(t *testing.T) *twoAPIs {
 	t.Helper()
 	s := serve(t)
-	d := &twoDoors{server: s, main: s.raw(), container: s.container("docs")}
+	d := &twoAPIs{server: s, json: s.raw(), container: s.container("docs")}
 	d.blob = d.container.NewBlockBlobClient("a/b c.txt")
 	if _, err := d.blob.UploadBuffer(t.Context(), []byte("hello"), nil); err != nil {
 		t.Fatalf("UploadBuffer() = %v", err)
@@ -60,22 +61,22 @@ func openTwoDoors(t *testing.T) *twoDoors {
 	return d
 }
 
-func (d *twoDoors) leases() (rows []leaseRow) {
+func (d *twoAPIs) leases() (rows []leaseRow) {
 	d.Helper()
 	var answer struct{ Leases []leaseRow }
-	d.main.send("GET", "/v1/leases?prefix=blob:", "").want(http.StatusOK, "").read(&answer)
+	d.json.send("GET", "/v1/leases?prefix=blob:", "").want(http.StatusOK, "").decode(&answer)
 	return answer.Leases
 }
 
-func (d *twoDoors) history() []record {
+func (d *twoAPIs) history() []record {
 	d.Helper()
 	var answer struct{ History []record }
-	d.main.send("GET", "/v1/history?prefix=blob:", "").want(http.StatusOK, "").read(&answer)
+	d.json.send("GET", "/v1/history?prefix=blob:", "").want(http.StatusOK, "").decode(&answer)
 	return answer.History
 }
 
 // newest checks the newest record of the history.
-func (d *twoDoors) newest(event, resource string) record {
+func (d *twoAPIs) newest(event, resource string) record {
 	d.Helper()
 	all := d.history()
 	if len(all) == 0 || all[0].Event != event || all[0].Resource != resource || all[0].Holder != holder {
@@ -84,19 +85,12 @@ func (d *twoDoors) newest(event, resource string) record {
 	return all[0]
 }
 
-func (d *twoDoors) leaseOf(id string) *lease.BlobClient {
-	d.Helper()
-	c, err := lease.NewBlobClient(d.blob, &lease.BlobClientOptions{LeaseID: &id})
-	if err != nil {
-		d.Fatal(err)
-	}
-	return c
-}
+func (d *twoAPIs) leaseOf(id string) blobLease { return newBlobLease(d.blob, id) }
 
-// A lease taken with Azure's SDK is an ordinary lease of this system.
-func TestOneTruth(t *testing.T) {
+// A lease acquired with Azure's SDK is an ordinary lease of this system.
+func TestBlobLeaseInJSONAPI(t *testing.T) {
 	t.Parallel()
-	d := openTwoDoors(t)
+	d := openTwoAPIs(t)
 	events := d.listen()
 	id := newID()
 	if _, err := d.leaseOf(id).AcquireLease(t.Context(), 60, nil); err != nil {
@@ -118,15 +112,15 @@ func TestOneTruth(t *testing.T) {
 	}
 	events("renewed")
 
-	d.breakIt(id, grant, events)
-	d.releaseAll(id, grant, events)
-	d.letItFinish(id)
+	d.checkBreak(id, grant, events)
+	d.checkForceRelease(id, grant, events)
+	d.checkBreakPeriod(id)
 }
 
-// breakIt: an operator breaks the lease.
-func (d *twoDoors) breakIt(id string, grant record, events func(string) record) {
+// checkBreak: an operator breaks the lease.
+func (d *twoAPIs) checkBreak(id string, grant record, events func(string) record) {
 	d.Helper()
-	d.main.post("/v1/leases/break", `{"resource":"`+grant.Resource+`","reason":"drain"}`).want(http.StatusAccepted, "")
+	d.json.post("/v1/leases/break", `{"resource":"`+grant.Resource+`","reason":"drain"}`).want(http.StatusAccepted, "")
 	if got := events("broken"); got.Reason != "drain" || got.Token != grant.Token {
 		d.Errorf("the event is %+v, want the reason and token %d", got, grant.Token)
 	}
@@ -135,8 +129,8 @@ func (d *twoDoors) breakIt(id string, grant record, events func(string) record) 
 	wantCode(d, "RenewLease(of a broken lease)", err, bloberror.LeaseIsBrokenAndCannotBeRenewed)
 }
 
-// releaseAll: an operator releases whatever the account has.
-func (d *twoDoors) releaseAll(id string, grant record, events func(string) record) {
+// checkForceRelease: an operator releases all leases of the account.
+func (d *twoAPIs) checkForceRelease(id string, grant record, events func(string) record) {
 	d.Helper()
 	if _, err := d.leaseOf(id).AcquireLease(d.Context(), -1, nil); err != nil {
 		d.Fatalf("AcquireLease() = %v", err)
@@ -144,7 +138,7 @@ func (d *twoDoors) releaseAll(id string, grant record, events func(string) recor
 	if again := events("acquired"); again.Token <= grant.Token {
 		d.Errorf("the second grant has token %d, the first %d; want it to grow", again.Token, grant.Token)
 	}
-	answer := d.main.post("/v1/holders/"+holder+"/release", `{"reason":"machine lost"}`).want(http.StatusOK, "")
+	answer := d.json.post("/v1/holders/"+holder+"/release", `{"reason":"machine lost"}`).want(http.StatusOK, "")
 	if strings.TrimSpace(answer.body) != `{"released":1}` {
 		d.Errorf("force-release = %s, want one lease", answer.body)
 	}
@@ -157,14 +151,14 @@ func (d *twoDoors) releaseAll(id string, grant record, events func(string) recor
 	}
 }
 
-// letItFinish: an operator breaks the lease in a while, and its holder releases
-// it before.
-func (d *twoDoors) letItFinish(id string) {
+// checkBreakPeriod: an operator breaks the lease with a period, and its holder
+// releases it before the period ends.
+func (d *twoAPIs) checkBreakPeriod(id string) {
 	d.Helper()
 	if _, err := d.leaseOf(id).AcquireLease(d.Context(), -1, nil); err != nil {
 		d.Fatalf("AcquireLease() = %v", err)
 	}
-	d.main.post("/v1/leases/break", `{"resource":"`+resource+`","break_period_seconds":60}`).want(http.StatusAccepted, "")
+	d.json.post("/v1/leases/break", `{"resource":"`+resource+`","break_period_seconds":60}`).want(http.StatusAccepted, "")
 	d.wantState(lease.StateTypeBreaking)
 	_, err := d.leaseOf(newID()).AcquireLease(d.Context(), -1, nil)
 	wantCode(d, "AcquireLease(while it is being broken)", err, bloberror.LeaseAlreadyPresent)
@@ -174,39 +168,36 @@ func (d *twoDoors) letItFinish(id string) {
 	d.newest("released", resource)
 }
 
-// The lease of a container is one, too, and both doors see the same data.
-func TestOneTruthOfContainers(t *testing.T) {
+// The lease of a container is an ordinary lease, too, and both APIs see the same
+// data.
+func TestContainerLeaseInJSONAPI(t *testing.T) {
 	t.Parallel()
-	d := openTwoDoors(t)
+	d := openTwoAPIs(t)
 	id := newID()
-	client, err := lease.NewContainerClient(d.container, &lease.ContainerClientOptions{LeaseID: &id})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.AcquireLease(t.Context(), -1, nil); err != nil {
+	if err := newContainerLease(d.container, id).acquire(t.Context(), -1); err != nil {
 		t.Fatalf("AcquireLease() = %v", err)
 	}
 	d.newest("acquired", "blob:"+account+"/docs")
 	const path = "/blob/" + account + "/docs"
-	d.main.send("DELETE", path+"?restype=container", "").want(http.StatusPreconditionFailed, "LeaseIdMissing")
-	d.main.send("GET", path+"/a/b%20c.txt", "").wantBody("hello")
-	d.main.send("PUT", path+"/a/b%20c.txt", "bye", "X-Ms-Blob-Type", "BlockBlob").want(http.StatusCreated, "")
+	d.json.send("DELETE", path+"?restype=container", "").want(http.StatusPreconditionFailed, "LeaseIdMissing")
+	d.json.send("GET", path+"/a/b%20c.txt", "").wantBody("hello")
+	d.json.send("PUT", path+"/a/b%20c.txt", "bye", "X-Ms-Blob-Type", "BlockBlob").want(http.StatusCreated, "")
 	if got, err := download(t.Context(), d.blob); string(got) != "bye" || err != nil {
-		t.Errorf("the SDK reads %q, %v; want what was written at the other door", got, err)
+		t.Errorf("the SDK reads %q, %v; want what was written through the JSON API's port", got, err)
 	}
-	d.main.send("DELETE", path+"?restype=container", "", "X-Ms-Lease-Id", id).want(http.StatusAccepted, "")
-	_, err = d.container.GetProperties(t.Context(), nil)
+	d.json.send("DELETE", path+"?restype=container", "", "X-Ms-Lease-Id", id).want(http.StatusAccepted, "")
+	_, err := d.container.GetProperties(t.Context(), nil)
 	wantCode(t, "GetProperties(of a deleted container)", err, bloberror.ContainerNotFound)
 	if left := d.leases(); len(left) != 0 {
 		t.Errorf("GET /v1/leases = %+v after the container was deleted, want none", left)
 	}
 }
 
-func (d *twoDoors) wantState(want lease.StateType) {
+func (d *twoAPIs) wantState(want lease.StateType) {
 	d.Helper()
 	p, err := d.blob.GetProperties(d.Context(), nil)
-	if err != nil || value(p.LeaseState) != want {
-		d.Errorf("GetProperties() = %v, %v; want %v", value(p.LeaseState), err, want)
+	if err != nil || deref(p.LeaseState) != want {
+		d.Errorf("GetProperties() = %v, %v; want %v", deref(p.LeaseState), err, want)
 	}
 }
 
@@ -217,15 +208,15 @@ func wantCode(t testing.TB, what string, err error, code bloberror.Code) {
 	}
 }
 
-// listen opens the stream of events. What it returns waits for the next event,
-// which must be of that kind.
-func (d *twoDoors) listen() func(event string) record {
+// listen opens the stream of events. The function that it returns waits for the
+// next event, which must be of that kind.
+func (d *twoAPIs) listen() func(event string) record {
 	d.Helper()
-	q, err := http.NewRequestWithContext(d.Context(), "GET", d.doors.API+"/v1/events?prefix=blob:", nil)
+	q, err := http.NewRequestWithContext(d.Context(), "GET", d.address.API+"/v1/events?prefix=blob:", nil)
 	if err != nil {
 		d.Fatal(err)
 	}
-	answer, err := d.main.client.Do(q)
+	answer, err := d.json.client.Do(q)
 	if err != nil || answer.StatusCode != http.StatusOK {
 		d.Fatalf("GET /v1/events = %v, %v", answer, err)
 	}

@@ -1,8 +1,8 @@
 package repo_test
 
 import (
-	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,19 +17,14 @@ type fenced struct {
 	Lines []string
 }
 
-// TestDocumentsSayWhatCompiles keeps the documents honest: every block of Go
-// stands word for word in a Go file of this repository, where the compiler and
-// the tests look after it. What the documents tell the reader to type is run by
-// TestProgram.
+// TestDocumentsSayWhatCompiles: every block of Go in a document stands word for
+// word in a Go file of this repository, which the compiler checks. TestProgram
+// runs the documents' commands.
 func TestDocumentsSayWhatCompiles(t *testing.T) {
 	sources := goSources(t)
 	found := 0
 	for _, file := range documents(t) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, block := range fences(string(text)) {
+		for _, block := range fences(readText(t, file)) {
 			if block.Info != "go" {
 				continue
 			}
@@ -40,7 +35,7 @@ func TestDocumentsSayWhatCompiles(t *testing.T) {
 		}
 	}
 	if found == 0 {
-		t.Error("no block of Go was found in README.md and docs; the test has lost its documents")
+		t.Error("no block of Go was found in README.md and docs; the test has checked nothing")
 	}
 }
 
@@ -58,11 +53,7 @@ func documents(t *testing.T) []string {
 func TestDocumentsLinkToWhatExists(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
 	for _, file := range append(documents(t), "CONTRIBUTING.md", "CHANGELOG.md") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
+		for _, found := range link.FindAllStringSubmatch(readText(t, file), -1) {
 			if strings.Contains(found[1], "://") {
 				continue // only loopback in tests
 			}
@@ -79,16 +70,39 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 	}
 }
 
+// TestDocumentsNameTestsThatExist: a test or benchmark that a document names is
+// declared in some Go file.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	declared := map[string]bool{}
+	for _, lines := range goSources(t) {
+		for _, line := range lines {
+			if rest, ok := strings.CutPrefix(line, "func "); ok {
+				name, _, _ := strings.Cut(rest, "(")
+				declared[name] = true
+			}
+		}
+	}
+	found := 0
+	for _, file := range append(documents(t), "CONTRIBUTING.md") {
+		for _, name := range testName.FindAllString(readText(t, file), -1) {
+			if found++; !declared[name] {
+				t.Errorf("%s names %s, which no Go file declares", file, name)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no document names a benchmark; the test has checked nothing")
+	}
+}
+
+var testName = regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz)[A-Z]\w*`)
+
 // anchors returns the names of a document's headings in links.
 func anchors(t *testing.T, file string) []string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	odd := regexp.MustCompile(`[^\pL\pN _-]`)
 	var names []string
-	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(readText(t, file), -1) {
 		names = append(names, strings.ReplaceAll(odd.ReplaceAllString(strings.ToLower(heading[1]), ""), " ", "-"))
 	}
 	return names
@@ -96,19 +110,12 @@ func anchors(t *testing.T, file string) []string {
 
 // goSources returns the Go files of the repository as lines without their
 // indentation.
-func goSources(t *testing.T) [][]string {
+func goSources(t *testing.T) (sources [][]string) {
 	t.Helper()
-	var sources [][]string
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
-			return err
+	for _, file := range repositoryFiles(t) {
+		if path.Ext(file) == ".go" {
+			sources = append(sources, unindent(strings.Split(readText(t, file), "\n")))
 		}
-		text, err := os.ReadFile(path)
-		sources = append(sources, unindent(strings.Split(string(text), "\n")))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return sources
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
-// showOrphans: the snapshots of a blob that was deleted stay readable at both
-// doors, and belong to a new blob of that name.
-func showOrphans(main *raw, s *server) {
+// checkOrphans: the snapshots of a deleted blob stay readable at both APIs, and
+// belong to a new blob of that name.
+func checkOrphans(main *raw, s *server) {
 	path := main.put("based", "old")
 	first := main.send("PUT", path+"?comp=snapshot", "").want(http.StatusCreated, "").header.Get("X-Ms-Snapshot")
 	second := main.send("PUT", path+"?comp=snapshot", "").want(http.StatusCreated, "").header.Get("X-Ms-Snapshot")
 	azure := s.sdk(s.newTransport(1)).NewContainerClient("zure").NewBlockBlobClient("based")
 	_, err := azure.Delete(main.Context(), nil)
-	wantCode(main, "Delete() at the Azure Blob door", err, bloberror.SnapshotsPresent)
+	wantCode(main, "Delete() at the Azure Blob API", err, bloberror.SnapshotsPresent)
 	main.send("DELETE", path, "").want(http.StatusAccepted, "")
 
 	main.send("GET", path, "").want(http.StatusNotFound, "BlobNotFound")
@@ -30,7 +30,7 @@ func showOrphans(main *raw, s *server) {
 		main.Fatal(err)
 	}
 	if got, err := download(main.Context(), old); string(got) != "old" || err != nil {
-		main.Errorf("the snapshot at the Azure Blob door is %q, %v; want %q", got, err, "old")
+		main.Errorf("the snapshot at the Azure Blob API is %q, %v; want %q", got, err, "old")
 	}
 	if got, want := main.listed("based"), []string{first, second}; !slices.Equal(got, want) {
 		main.Errorf("the list has %q, want the snapshots %q", got, want)
@@ -52,14 +52,14 @@ func showOrphans(main *raw, s *server) {
 // order; the blob itself is "".
 func (r *raw) listed(prefix string) (found []string) {
 	r.Helper()
-	text := r.send("GET", dialectPath+"?restype=container&comp=list&include=snapshots&prefix="+prefix, "").want(http.StatusOK, "").body
+	text := r.send("GET", plainPath+"?restype=container&comp=list&include=snapshots&prefix="+prefix, "").want(http.StatusOK, "").body
 	for _, blob := range between(text, "<Blob>", "</Blob>") {
 		found = append(found, strings.Join(between(blob, "<Snapshot>", "</Snapshot>"), ""))
 	}
 	return found
 }
 
-func showBaseFirst(main *raw, s *server) {
+func checkBaseFirst(main *raw, s *server) {
 	path := main.put("listed", "v1")
 	want := []string{""}
 	for range 3 {
@@ -78,16 +78,16 @@ func showBaseFirst(main *raw, s *server) {
 			main.Fatal(err)
 		}
 		for _, item := range page.Segment.BlobItems {
-			atAzure = append(atAzure, value(item.Snapshot))
+			atAzure = append(atAzure, deref(item.Snapshot))
 		}
 	}
 	if !slices.Equal(atAzure, append(want[1:], "")) {
-		main.Errorf("the list of the Azure Blob door has %q, want the base last", atAzure)
+		main.Errorf("the list of the Azure Blob API has %q, want the base last", atAzure)
 	}
 }
 
-// showSixDigits: a snapshot whose id ends in 0 can be named without it.
-func showSixDigits(main *raw, _ *server) {
+// checkSixDigits: a snapshot whose id ends in 0 can be named without it.
+func checkSixDigits(main *raw, _ *server) {
 	path := main.put("counted", "v1")
 	for range 500 {
 		id := main.send("PUT", path+"?comp=snapshot", "").want(http.StatusCreated, "").header.Get("X-Ms-Snapshot")

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	dialectPath = "/blob/" + account + "/zure"
-	idA         = "aaaaaaaa-0000-4000-8000-000000000001"
-	idB         = "bbbbbbbb-0000-4000-8000-000000000002"
-	idC         = "cccccccc-0000-4000-8000-000000000003"
+	plainPath = "/blob/" + account + "/zure"
+	idA       = "aaaaaaaa-0000-4000-8000-000000000001"
+	idB       = "bbbbbbbb-0000-4000-8000-000000000002"
+	idC       = "cccccccc-0000-4000-8000-000000000003"
 )
 
-// put makes a blob on the main port and returns its path.
+// put creates a blob under /blob/ and returns its path.
 func (r *raw) put(name, content string) string {
 	r.Helper()
-	path := dialectPath + "/" + name
+	path := plainPath + "/" + name
 	r.send("PUT", path, content, "X-Ms-Blob-Type", "BlockBlob").want(http.StatusCreated, "")
 	return path
 }
 
-// lease asks for an operation on a lease. Headers are pairs, without X-Ms-Lease-.
+// lease sends a lease operation. Headers are pairs, without X-Ms-Lease-.
 func (r *raw) lease(path, action string, headers ...string) reply {
 	r.Helper()
 	all := []string{"X-Ms-Lease-Action", action}
@@ -43,7 +43,7 @@ func (r *raw) acquire(path, id string) {
 	r.lease(path, "acquire", "Duration", "-1", "Proposed", id).want(http.StatusCreated, "")
 }
 
-// each asks for all operations that need the id of a lease.
+// each sends all operations that need the id of a lease.
 func (r *raw) each(path, id string, check func(reply)) {
 	r.Helper()
 	check(r.lease(path, "renew", "Id", id))
@@ -51,53 +51,53 @@ func (r *raw) each(path, id string, check func(reply)) {
 	check(r.lease(path, "release", "Id", id))
 }
 
-// dialectRules are what the paths under /blob/ on the main port answer
-// differently from Azure. One is about a lease that expires, and waits for it;
-// it comes last.
-var dialectRules = []struct {
-	name string
-	show func(r *raw, s *server)
+// plainRules are what the plain API, under /blob/ on the JSON API's port, answers
+// differently from Azure. The rule for an expired lease is tested last, because
+// it waits for the expiry.
+var plainRules = []struct {
+	name  string
+	check func(r *raw, s *server)
 }{
-	{"nobody signs on a port without tokens", showOpen},
-	{"a delete without a word leaves snapshots", showOrphans},
-	{"LeaseNotFound if no id is on record", showNoLease},
-	{"LeaseNotFound if it was broken", showBroken},
-	{"LeaseIdMismatch while it is active or breaking", showForeign},
-	{"LeaseIdMismatch for a write with an id on an unleased blob", showUnleased},
-	{"LeaseIdMissing as in Azure", showMissing},
-	{"LeaseAlreadyPresent for a held one", showHeld},
-	{"a list has the base first", showBaseFirst},
-	{"six digits of a snapshot's id", showSixDigits},
-	{"short forms, in any account", showShortForms},
+	{"nobody signs on a port without tokens", checkUnsigned},
+	{"a delete without x-ms-delete-snapshots keeps snapshots", checkOrphans},
+	{"LeaseNotFound if no id is on record", checkNoLease},
+	{"LeaseNotFound if it was broken", checkBroken},
+	{"LeaseIdMismatch while it is active or breaking", checkOtherID},
+	{"LeaseIdMismatch for a write with an id on an unleased blob", checkUnleased},
+	{"LeaseIdMissing as in Azure", checkMissing},
+	{"LeaseAlreadyPresent for a held one", checkHeld},
+	{"a list has the base first", checkBaseFirst},
+	{"six digits of a snapshot's id", checkSixDigits},
+	{"short forms, in any account", checkShortForms},
 }
 
-func TestDialect(t *testing.T) {
+func TestPlainAPI(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.container("zure")
 	main := s.raw()
 	expiring := main.put("expiring", "")
 	main.lease(expiring, "acquire", "Duration", "15", "Proposed", idA).want(http.StatusCreated, "")
-	taken := time.Now()
-	for _, rule := range dialectRules {
-		t.Run(rule.name, func(t *testing.T) { rule.show(main.as(t, ""), s) })
+	acquired := time.Now()
+	for _, rule := range plainRules {
+		t.Run(rule.name, func(t *testing.T) { rule.check(main.as(t, ""), s) })
 	}
 	t.Run("LeaseNotFound if it expired", func(t *testing.T) {
-		time.Sleep(time.Until(taken.Add(15*time.Second + 500*time.Millisecond))) // the shortest lease, by the clock of another process
-		showEnded(main.as(t, ""), expiring)
+		time.Sleep(time.Until(acquired.Add(15*time.Second + 500*time.Millisecond))) // the shortest lease, by the clock of another process
+		checkGone(main.as(t, ""), expiring)
 	})
 }
 
-func showOpen(r *raw, s *server) {
+func checkUnsigned(r *raw, s *server) {
 	path := r.put("open", "anybody")
 	r.send("GET", path, "").wantBody("anybody")
-	answer, err := r.client.Get(s.doors.Blob + strings.TrimPrefix(path, "/blob"))
+	answer, err := r.client.Get(s.address.Blob + strings.TrimPrefix(path, "/blob"))
 	if err != nil {
 		r.Fatal(err)
 	}
 	answer.Body.Close()
 	if answer.StatusCode/100 == 2 {
-		r.Errorf("the Azure Blob door answers %s to whoever does not sign", answer.Status)
+		r.Errorf("the Azure Blob API answers %s to an unsigned request", answer.Status)
 	}
 }
 
@@ -111,7 +111,7 @@ func mismatch(answer reply) {
 	answer.want(http.StatusPreconditionFailed, "LeaseIdMismatch")
 }
 
-func showNoLease(r *raw, _ *server) {
+func checkNoLease(r *raw, _ *server) {
 	path := r.put("never-leased", "")
 	r.each(path, idA, notFound)
 	notFound(r.lease(path, "break"))
@@ -121,9 +121,9 @@ func showNoLease(r *raw, _ *server) {
 	notFound(r.lease(path, "break"))
 }
 
-// showEnded: whoever had it and whoever did not are told the same, and anybody
-// can have it.
-func showEnded(r *raw, path string) {
+// checkGone: the former holder and others get the same answer, and anybody can
+// acquire.
+func checkGone(r *raw, path string) {
 	r.Helper()
 	r.each(path, idA, notFound)
 	r.each(path, idB, notFound)
@@ -131,14 +131,14 @@ func showEnded(r *raw, path string) {
 	r.acquire(path, idB)
 }
 
-func showBroken(r *raw, _ *server) {
+func checkBroken(r *raw, _ *server) {
 	path := r.put("broken", "")
 	r.acquire(path, idA)
 	r.lease(path, "break", "Break-Period", "0").want(http.StatusAccepted, "")
-	showEnded(r, path)
+	checkGone(r, path)
 }
 
-func showForeign(r *raw, _ *server) {
+func checkOtherID(r *raw, _ *server) {
 	path := r.put("held", "kept")
 	r.acquire(path, idA)
 	for _, state := range []string{"active", "breaking"} {
@@ -152,13 +152,13 @@ func showForeign(r *raw, _ *server) {
 	r.send("GET", path, "").wantBody("kept")
 }
 
-func showUnleased(r *raw, _ *server) {
+func checkUnleased(r *raw, _ *server) {
 	path := r.put("unleased", "kept")
 	mismatch(r.send("PUT", path, "x", "X-Ms-Blob-Type", "BlockBlob", "X-Ms-Lease-Id", idA))
 	r.send("GET", path, "").wantBody("kept")
 }
 
-func showMissing(r *raw, _ *server) {
+func checkMissing(r *raw, _ *server) {
 	path := r.put("guarded", "kept")
 	r.acquire(path, idA)
 	r.send("PUT", path, "x", "X-Ms-Blob-Type", "BlockBlob").want(http.StatusPreconditionFailed, "LeaseIdMissing")
@@ -168,17 +168,17 @@ func showMissing(r *raw, _ *server) {
 	r.send("PUT", path, "mine", "X-Ms-Blob-Type", "BlockBlob", "X-Ms-Lease-Id", strings.ToUpper(idA)).want(http.StatusCreated, "")
 }
 
-func showShortForms(r *raw, _ *server) {
-	const box = "/blob/theiraccount/short"
-	r.send("PUT", box+"?restype=container", "").want(http.StatusCreated, "")
-	r.send("PUT", box+"/note.txt", "a note").want(http.StatusCreated, "")
-	r.send("GET", box+"/note.txt", "").wantBody("a note")
-	r.acquire(box, idA)
-	r.send("DELETE", box+"?restype=container", "").want(http.StatusPreconditionFailed, "LeaseIdMissing")
-	r.send("DELETE", box+"?restype=container", "", "X-Ms-Lease-Id", idA).want(http.StatusAccepted, "")
+func checkShortForms(r *raw, _ *server) {
+	const path = "/blob/theiraccount/short"
+	r.send("PUT", path+"?restype=container", "").want(http.StatusCreated, "")
+	r.send("PUT", path+"/note.txt", "a note").want(http.StatusCreated, "")
+	r.send("GET", path+"/note.txt", "").wantBody("a note")
+	r.acquire(path, idA)
+	r.send("DELETE", path+"?restype=container", "").want(http.StatusPreconditionFailed, "LeaseIdMissing")
+	r.send("DELETE", path+"?restype=container", "", "X-Ms-Lease-Id", idA).want(http.StatusAccepted, "")
 }
 
-func showHeld(r *raw, _ *server) {
+func checkHeld(r *raw, _ *server) {
 	path := r.put("wanted", "")
 	r.acquire(path, idA)
 	r.lease(path, "acquire", "Duration", "-1").want(http.StatusConflict, "LeaseAlreadyPresent")
