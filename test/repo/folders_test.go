@@ -16,7 +16,7 @@ const maxGoFiles = 45
 func TestFoldersAreSmall(t *testing.T) {
 	files := repositoryFiles(t)
 	if len(files) < 100 {
-		t.Fatalf("git knows %d files; no folder was checked", len(files))
+		t.Fatalf("found %d files; no folder was checked", len(files))
 	}
 	for _, problem := range largeFolders(files, maxGoFiles) {
 		t.Error(problem)

@@ -2,9 +2,10 @@ package repo_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
-	"os/exec"
-	"strings"
+	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -17,19 +18,27 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// repositoryFiles returns the files of the working tree that git tracks or would
-// add.
+// notOurs are folders that builds, tests and package managers leave behind.
+var notOurs = []string{".git", ".bin", "dist", "build", "node_modules", "leasehold-data"}
+
+// repositoryFiles returns the files of the working tree. It does not ask git,
+// which refuses a tree that another user owns.
 func repositoryFiles(t *testing.T) []string {
 	t.Helper()
-	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
-	if err != nil {
-		t.Fatalf("git ls-files: %v", err)
-	}
 	var files []string
-	for _, file := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if _, err := os.Lstat(file); err == nil { // deleted files stay in the index
-			files = append(files, file)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains(notOurs, d.Name()):
+			return filepath.SkipDir
+		case !d.IsDir():
+			files = append(files, filepath.ToSlash(path))
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return files
 }

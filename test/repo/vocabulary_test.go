@@ -48,7 +48,7 @@ var fieldTerms = map[string]string{
 func TestVocabulary(t *testing.T) {
 	files := repositoryFiles(t)
 	if len(files) < 100 {
-		t.Fatalf("git knows %d files; the names of nothing were checked", len(files))
+		t.Fatalf("found %d files; the names of nothing were checked", len(files))
 	}
 	unused := maps.Clone(allowed)
 	for _, problem := range badPaths(files) {
