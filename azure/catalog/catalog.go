@@ -6,7 +6,7 @@
 // goes through the engine, so the check of a lease and the write that it guards
 // are one atomic step, durable before the operation returns. Nothing here knows
 // HTTP. What Azure has a code for comes back as a *azerr.Error; what a lease
-// forbids comes back as a *LeaseError, because the dialects of the API name it
+// forbids comes back as a *LeaseError, because the two APIs name it
 // differently.
 //
 // Three rules keep content safe without a lock over everything:
@@ -204,7 +204,7 @@ func (c *Catalog) resetContainer(ctx context.Context, ref Ref) error {
 	defer c.containerLocks.lock(ref.path()).unlock()
 	row, err := c.loadContainer(ctx, ref, ref.path())
 	switch {
-	case hasCode(err, azerr.ContainerNotFound):
+	case azerr.HasCode(err, azerr.ContainerNotFound):
 		return c.finishDeletion(ctx, ref)
 	case err != nil:
 		return err

@@ -101,7 +101,7 @@ func (c *Catalog) foresee(ctx context.Context, ref Ref, a Access) error {
 		return errors.Join(err, refusal)
 	}
 	err = b.checkCreate(a.If)
-	if hasCode(err, azerr.BlobAlreadyExists) && b.item.Kind != Block {
+	if azerr.HasCode(err, azerr.BlobAlreadyExists) && b.item.Kind != Block {
 		return nil // it depends on the operation
 	}
 	return err
