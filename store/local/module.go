@@ -45,7 +45,7 @@ func (e *Engine) decide(resource string, id leasehold.ID, decide func(engine.Vie
 	e.apply(now, d.Outcome)
 	if ent := e.table.rows[resource]; d.Forget && ent != nil {
 		e.forget(ent)
-		e.serve(now, resource)
+		e.grantToWaiters(now, resource)
 	}
 	if len(d.Extras) > 0 {
 		return b, nil

@@ -124,7 +124,7 @@ func (e *Engine) resume(l loaded, voids ...*batch) {
 	}
 	e.unclaimed, e.unrecorded = nil, nil
 	for resource := range e.queues {
-		e.serve(now, resource)
+		e.grantToWaiters(now, resource)
 	}
 	signal(e.rearm)
 }
