@@ -37,7 +37,7 @@ func (c *Catalog) lockExisting(ctx context.Context, ref Ref) (*blob, error) {
 }
 
 // shareBlob returns a blob while others may read it and add to it too, but
-// nobody changes it: for rows that stand in nobody's way.
+// nobody changes it: for added rows that conflict with no others.
 func (c *Catalog) shareBlob(ctx context.Context, ref Ref) (*blob, error) {
 	return c.loadBlob(ctx, ref, false)
 }

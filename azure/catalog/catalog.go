@@ -14,8 +14,8 @@
 //   - Who changes a blob, its snapshots or its blocks holds the blob's lock from
 //     reading the rows until the commit is durable. Who starts to read content
 //     shares it until the manifest is pinned; who stages a block or makes a
-//     snapshot shares it until that is durable: such rows stand in nobody's way,
-//     and many of them share a commit.
+//     snapshot shares it until that is durable: such rows conflict with no
+//     others, and many of them share a commit.
 //   - Only a blob and its snapshots share a manifest, so its lock covers it. A
 //     copy holds both locks, and has pieces of its own that share the chunks.
 //   - A manifest that an item no longer has is noted in the same commit, and
