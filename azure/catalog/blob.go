@@ -57,8 +57,8 @@ func (c *Catalog) loadBlob(ctx context.Context, ref Ref, alone bool) (*blob, err
 	return b, nil
 }
 
-// lockPath locks a blob, alone or shared. Who may change the blob has it alone,
-// so the cache forgets it then; meanwhile nobody can put it back.
+// lockPath locks a blob, alone or shared. A caller that has it alone may change it,
+// so the cache forgets it; until the unlock nobody can put it back.
 func (c *Catalog) lockPath(path string, alone bool) heldLock {
 	if !alone {
 		return c.blobLocks.share(path)
