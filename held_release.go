@@ -97,17 +97,18 @@ func releaseWithRetry(ctx context.Context, store Store, r ReleaseRequest) error 
 
 // releaseUnclaimed releases a grant that nobody received. If its answer was
 // lost, the request may still be on its way: "not found" is then tried again
-// until the deadline, or once more when closing ends.
-func releaseUnclaimed(closing context.Context, store Store, r AcquireRequest, answerLost bool) {
+// until the deadline, and once more when the Manager starts to close, which ends
+// open.
+func releaseUnclaimed(open context.Context, store Store, r AcquireRequest, answerLost bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	pause := firstReleasePause
 	for {
 		err := releaseWithRetry(ctx, store, ReleaseRequest{ID: r.ID, Resource: r.Resource, Holder: r.Holder, Why: WhyAbandoned})
-		if !answerLost || !errors.Is(err, ErrNotFound) || closing.Err() != nil {
+		if !answerLost || !errors.Is(err, ErrNotFound) || open.Err() != nil {
 			return
 		}
-		sleep(closing, jitter(pause))
+		sleep(open, jitter(pause))
 		pause *= 2
 	}
 }

@@ -119,8 +119,8 @@ func (a *acquisition) acquire(ctx context.Context, request requestFunc) (*Held, 
 		return h, nil
 	}
 	if h != nil && !a.madeID {
-		// Before the caller knows: it may acquire again with its id at any
-		// moment, and that lease must not end later.
+		// Now, not in the background: after the error the caller may acquire
+		// again with its id, and a late release would end that lease.
 		releaseUnclaimed(a.m.ctx, a.m.store, a.req, false)
 		a.unclaimed = false
 	}

@@ -124,7 +124,7 @@ func (w *waitLoop) pause(err error, lasted time.Duration) time.Duration {
 	errors.As(err, &e)
 	switch e.Reason.Sentinel() {
 	case ErrUnsupported:
-		return 0 // of the queue, which is not used from now on
+		return 0 // the next request does not use the queue
 	case ErrTimeout:
 		if lasted >= w.req.Timeout/2 {
 			return 0

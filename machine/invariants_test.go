@@ -12,7 +12,7 @@ import (
 )
 
 // TestInvariants runs random operations, many of them with wrong ids, holders
-// and tokens, over resources of both dialects, and checks after each what must
+// and tokens, over resources of both policies, and checks after each what must
 // hold whatever happens.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

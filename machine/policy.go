@@ -1,13 +1,14 @@
 package machine
 
-// Policy names what the dialects do differently. The zero value is Standard.
+// Policy names the differences between the two sets of rules. The zero value is
+// Standard.
 type Policy struct {
 	// Revive: renewing an expired lease brings it back, as a new grant with a
 	// new token. Otherwise nothing that has ended comes back.
 	Revive bool
 
 	// ReuseID: an acquire may propose the id of a lease that has ended.
-	// Otherwise a new intention needs a new id.
+	// Otherwise each lease needs a new id.
 	ReuseID bool
 
 	// ReleaseEnded: the id of an expired or broken lease can still be released,

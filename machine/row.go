@@ -7,7 +7,7 @@
 // so a store can run them inside whatever atomic step it has: a lock, a
 // transaction, a compare-and-swap that it may have to repeat.
 //
-// There are two dialects: Standard, of the JSON API and the Go library, and
+// There are two sets of rules: Standard, of the JSON API and the Go library, and
 // Azure, of the Azure Blob API. Each difference is a named field of Policy.
 package machine
 

@@ -101,7 +101,7 @@ func genLease() *rapid.Generator[leasehold.Lease] {
 	})
 }
 
-// inUTC is a lease as it arrives: the same moments, told in UTC.
+// inUTC is a lease as it arrives: the same moments, in UTC.
 func inUTC(l leasehold.Lease) leasehold.Lease {
 	l.AcquiredAt, l.RenewedAt = l.AcquiredAt.UTC(), l.RenewedAt.UTC()
 	if !l.ExpiresAt.IsZero() {

@@ -37,7 +37,7 @@ func (c *Catalog) lockExisting(ctx context.Context, ref Ref) (*blob, error) {
 }
 
 // shareBlob returns a blob while others may read it and add to it too, but
-// nobody changes it: for rows that stand in nobody's way.
+// nobody changes it: for added rows that conflict with no others.
 func (c *Catalog) shareBlob(ctx context.Context, ref Ref) (*blob, error) {
 	return c.loadBlob(ctx, ref, false)
 }
@@ -57,8 +57,8 @@ func (c *Catalog) loadBlob(ctx context.Context, ref Ref, alone bool) (*blob, err
 	return b, nil
 }
 
-// lockPath locks a blob, alone or shared. Who may change the blob has it alone,
-// so the cache forgets it then; meanwhile nobody can put it back.
+// lockPath locks a blob, alone or shared. A caller that has it alone may change it,
+// so the cache forgets it; until the unlock nobody can put it back.
 func (c *Catalog) lockPath(path string, alone bool) heldLock {
 	if !alone {
 		return c.blobLocks.share(path)

@@ -80,7 +80,7 @@ func (c *Catalog) StageBlock(ctx context.Context, ref Ref, block string, u *Uplo
 		statement(sqlUnrefReplacedBlock, id, ref.Blob, block),
 		statement(sqlPutBlock, id, ref.Blob, block, u.Size, u.chunk.ID, int64(now)))
 	if ch.problem == nil {
-		ch.lease = c.idLengths.after(ch.lease, length, len(block))
+		ch.lease = c.idLengths.withLength(ch.lease, length, len(block))
 	}
 	return c.commit(ctx, ch)
 }
@@ -111,7 +111,7 @@ func checkBlockID(block string) error {
 
 // checkAmong returns why the block cannot be staged beside those that are. Ids
 // must have one length among the uncommitted blocks; those of a version that was
-// committed long ago bind nobody, as in Azure.
+// committed long ago do not count, as in Azure.
 func (b *blob) checkAmong(ctx context.Context, block string) (problem, err error) {
 	other := block
 	_, err = b.queryOne(ctx, sqlAnyBlock, []any{b.container.id, b.ref.Blob}, func(r engine.Columns) { other = r.Text(0) })
@@ -188,7 +188,7 @@ type idLengths struct {
 
 type idLength struct {
 	stagers int
-	length  int // of the ids that were let pass; zero: none was yet
+	length  int // of the ids that were allowed; zero: none was yet
 }
 
 // enter counts a caller who stages a block of the blob; its lock is held, shared.
@@ -217,10 +217,10 @@ func (l *idLengths) exit(path string, own *idLength) {
 	}
 }
 
-// after is a rule that lets an id pass if the other rule allows it and the id is
-// as long as those that others are committing. Only an id that is going to be
-// committed binds others, so the two are decided together.
-func (l *idLengths) after(rule leaseRule, own *idLength, length int) leaseRule {
+// withLength returns a rule that also refuses an id of another length than those
+// that others are committing. Only an id that is going to be committed restricts
+// others, so both are decided in one step.
+func (l *idLengths) withLength(rule leaseRule, own *idLength, length int) leaseRule {
 	return func(v engine.View) (machine.Outcome, error) {
 		o, err := rule(v)
 		if err != nil {

@@ -6,7 +6,7 @@
 // goes through the engine, so the check of a lease and the write that it guards
 // are one atomic step, durable before the operation returns. Nothing here knows
 // HTTP. What Azure has a code for comes back as a *azerr.Error; what a lease
-// forbids comes back as a *LeaseError, because the dialects of the API name it
+// forbids comes back as a *LeaseError, because the two APIs name it
 // differently.
 //
 // Three rules keep content safe without a lock over everything:
@@ -14,8 +14,8 @@
 //   - Who changes a blob, its snapshots or its blocks holds the blob's lock from
 //     reading the rows until the commit is durable. Who starts to read content
 //     shares it until the manifest is pinned; who stages a block or makes a
-//     snapshot shares it until that is durable: such rows stand in nobody's way,
-//     and many of them share a commit.
+//     snapshot shares it until that is durable: such rows conflict with no
+//     others, and many of them share a commit.
 //   - Only a blob and its snapshots share a manifest, so its lock covers it. A
 //     copy holds both locks, and has pieces of its own that share the chunks.
 //   - A manifest that an item no longer has is noted in the same commit, and
@@ -204,7 +204,7 @@ func (c *Catalog) resetContainer(ctx context.Context, ref Ref) error {
 	defer c.containerLocks.lock(ref.path()).unlock()
 	row, err := c.loadContainer(ctx, ref, ref.path())
 	switch {
-	case hasCode(err, azerr.ContainerNotFound):
+	case azerr.HasCode(err, azerr.ContainerNotFound):
 		return c.finishDeletion(ctx, ref)
 	case err != nil:
 		return err

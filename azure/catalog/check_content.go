@@ -44,7 +44,7 @@ func (k *check) checkBlobs(ctx context.Context) error {
 func (k *check) checkBlob(ctx context.Context, ref Ref) error {
 	wrongTags, err := k.checkItems(ctx, ref)
 	switch {
-	case hasCode(err, azerr.ContainerNotFound):
+	case azerr.HasCode(err, azerr.ContainerNotFound):
 		return nil // deleted meanwhile
 	case err != nil || !wrongTags:
 		return err

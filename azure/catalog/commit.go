@@ -8,27 +8,27 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// change is what one operation commits: rows of the catalog, what becomes of the
+// change is what one operation commits: rows of the catalog, the outcome for the
 // lease, or both. The operation has made it from rows that it read under a lock
 // which it still holds.
 type change struct {
 	resource string    // whose lease it is
-	lease    leaseRule // what the lease says to it; nil: the lease has no say
-	problem  error     // why it is refused all the same; the lease is asked first
-	forget   bool      // the lease goes, as with a blob that is deleted
+	lease    leaseRule // nil: no lease is checked
+	problem  error     // another reason to refuse the change, reported after the lease's
+	forget   bool      // the lease is deleted, as with its blob
 	rows     []engine.Statement
 }
 
-// leaseRule decides what a lease says to a change. It runs under the engine's
+// leaseRule decides whether the lease allows a change. It runs under the engine's
 // lock: it neither blocks nor does I/O.
 type leaseRule func(engine.View) (machine.Outcome, error)
 
 // commit makes a change durable, in one atomic step with the lease's decision,
 // unless the lease or the change's own problem refuses it.
 //
-// A commit of rows is waited for even if the caller has gone meanwhile: until
-// then the rows that can be read are not those that will be, and the caller's
-// lock keeps everybody from reading them.
+// A commit of rows is waited for even if the caller has gone meanwhile: until it
+// is durable, reads find the old rows, and only the lock that the caller holds
+// prevents them.
 func (c *Catalog) commit(ctx context.Context, ch change) error {
 	if len(ch.rows) > 0 {
 		if ctx.Err() != nil {
@@ -53,11 +53,10 @@ func (c *Catalog) commit(ctx context.Context, ch change) error {
 	return err
 }
 
-// housekeeping stands where a commit wants the name of a resource and none is
-// meant.
+// housekeeping is the resource of commits that concern no lease.
 const housekeeping = resourcePrefix + "catalog"
 
-// commitRows commits rows that no lease has a say in.
+// commitRows commits rows without checking a lease.
 func (c *Catalog) commitRows(ctx context.Context, rows ...engine.Statement) error {
 	return c.commit(ctx, change{resource: housekeeping, rows: rows})
 }
@@ -73,8 +72,8 @@ func guard(ref Ref, a Access, how machine.Access) leaseRule {
 	return func(v engine.View) (machine.Outcome, error) { return checkLease(v, ofContainer, id, how) }
 }
 
-// checkLease says whether the lease of a blob or container lets an access with
-// this id pass. Without the id a locked thing cannot be written. For a reader an
+// checkLease checks whether the lease of a blob or container allows an access that
+// shows this id. Without the id, what is leased cannot be written. For a reader an
 // id is a condition, no more.
 func checkLease(v engine.View, ofContainer bool, id leasehold.ID, how machine.Access) (machine.Outcome, error) {
 	o := machine.Guard(v.Now, id, how, v.Row)

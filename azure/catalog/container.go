@@ -94,7 +94,7 @@ func (c *Catalog) CreateContainer(ctx context.Context, ref Ref, d ContainerDetai
 	defer c.containerLocks.lock(ref.path()).unlock()
 	if _, err := c.loadContainer(ctx, ref, ref.path()); err == nil {
 		return nil, azerr.New(azerr.ContainerAlreadyExists)
-	} else if !hasCode(err, azerr.ContainerNotFound) {
+	} else if !azerr.HasCode(err, azerr.ContainerNotFound) {
 		return nil, err
 	}
 	if err := c.finishDeletion(ctx, ref); err != nil {

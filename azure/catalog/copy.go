@@ -3,7 +3,6 @@ package catalog
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -133,8 +132,7 @@ func (i *Item) share(manifest int64, plain bool) []engine.Statement {
 		return nil
 	}
 	return []engine.Statement{
-		statement(sqlSharePieces,
-			manifest, plain, i.manifest, i.Size),
+		statement(sqlSharePieces, manifest, plain, i.manifest, i.Size),
 		statement(sqlRefManifest, manifest),
 	}
 }
@@ -169,8 +167,8 @@ func (b *blob) makeCopy(source *Item, r CopyRequest) *Item {
 	i.Sparse = kind == Block && (source.Kind == Page || source.Sparse)
 	if !r.AsBlock {
 		i.Copy = &Copied{
-			ID: newCopyID(), Source: r.SourceURL, Status: "success",
-			Progress: fmt.Sprintf("%d/%d", i.Size, i.Size), Completed: i.Ticks,
+			ID:     leasehold.NewID().Reveal(), // a random UUID, not a lease's
+			Source: r.SourceURL, Status: "success", Progress: fmt.Sprintf("%d/%d", i.Size, i.Size), Completed: i.Ticks,
 		}
 	}
 	return i
@@ -188,14 +186,6 @@ func (h Headers) or(others Headers) Headers {
 	h.ContentDisposition = cmp.Or(h.ContentDisposition, others.ContentDisposition)
 	h.CacheControl = cmp.Or(h.CacheControl, others.CacheControl)
 	return h
-}
-
-// newCopyID makes the id of a copy: a random UUID.
-func newCopyID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // checkCopy refuses what the destination cannot become.
@@ -248,7 +238,7 @@ func (c *Catalog) loadSource(ctx context.Context, r CopyRequest) (*Item, error) 
 // sourceCondition renames a condition of the source's that does not hold. Read
 // by URL, a source that has not changed answers with 304.
 func sourceCondition(err error, fromURL bool) error {
-	if !hasCode(err, azerr.ConditionNotMet) {
+	if !azerr.HasCode(err, azerr.ConditionNotMet) {
 		return err
 	}
 	e := azerr.New(azerr.SourceConditionNotMet)

@@ -193,7 +193,7 @@ func (c *Catalog) expireOf(ctx context.Context, ref Ref) error {
 
 // unlessGone ignores that the container was deleted, and all in it.
 func unlessGone(err error) error {
-	if hasCode(err, azerr.ContainerNotFound) {
+	if azerr.HasCode(err, azerr.ContainerNotFound) {
 		return nil
 	}
 	return err

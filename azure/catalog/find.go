@@ -69,7 +69,7 @@ func (s *search) start(marker string) error {
 	if marker == "" {
 		return nil
 	}
-	body, err := tagList.open(marker)
+	body, err := tagList.decode(marker)
 	if err == nil && json.Unmarshal(body, &s.at) != nil {
 		err = errForeignMarker
 	}
@@ -109,7 +109,7 @@ func (s *search) span(first string, last any, at foundAt) []any {
 
 // stop ends the page here.
 func (s *search) stop() error {
-	s.page.Next = tagList.seal(encode(s.at))
+	s.page.Next = tagList.encode(encode(s.at))
 	return errEnough
 }
 

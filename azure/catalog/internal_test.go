@@ -200,7 +200,7 @@ func TestCheckContainer(t *testing.T) {
 		azerr.OutOfRangeInput:     {"", "ab", "..", strings.Repeat("a", 64)},
 	} {
 		for _, name := range names {
-			if err := CheckContainer(name); !hasCode(err, code) {
+			if err := CheckContainer(name); !azerr.HasCode(err, code) {
 				t.Errorf("CheckContainer(%q) = %v, want %s", name, err, code)
 			}
 		}
@@ -216,7 +216,7 @@ func TestCheckBlob(t *testing.T) {
 	for name, code := range map[string]string{
 		"": azerr.InvalidUri, "\xff": azerr.InvalidUri, strings.Repeat("🙂", MaxName+1): azerr.InvalidResourceName,
 	} {
-		if err := CheckBlob(name); !hasCode(err, code) {
+		if err := CheckBlob(name); !azerr.HasCode(err, code) {
 			t.Errorf("CheckBlob(%.20q) = %v, want %s", name, err, code)
 		}
 	}

@@ -37,7 +37,7 @@ type Headers struct {
 	ContentMD5         []byte `json:"md5,omitempty"` // nil: unknown, as after a commit of blocks
 }
 
-// Copied tells of the copy that a blob came from.
+// Copied describes the copy that made a blob.
 type Copied struct {
 	ID         string `json:"id"`
 	Source     string `json:"source"` // URL

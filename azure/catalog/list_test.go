@@ -322,8 +322,7 @@ func TestListPrefixOfSnapshotsAlone(t *testing.T) {
 	}
 }
 
-// Whatever the engine is in trouble for is told as it is: it is no answer of
-// Azure's.
+// An error of the engine is returned as it is: it is not one of Azure's.
 func TestTroubleIsNoRefusal(t *testing.T) {
 	h := newHarness(t)
 	ref := catalog.Ref{Account: "acct", Container: "trouble", Blob: "blob"}

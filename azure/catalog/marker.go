@@ -46,27 +46,27 @@ const (
 	tagList       markerKind = "tags"
 )
 
-const checkSize = 6
+const checksumSize = 6
 
-// check is a short checksum, so that a foreign marker is noticed. It is no secret:
-// a forged marker leads only to where the list leads anyhow.
-func (k markerKind) check(body []byte) []byte {
+// checksum shows whether a marker is of this kind. It is no secret: a forged marker
+// leads only to where the list leads anyhow.
+func (k markerKind) checksum(body []byte) []byte {
 	sum := sha256.Sum256(append([]byte("leasehold "+k+" "), body...))
-	return sum[:checkSize]
+	return sum[:checksumSize]
 }
 
-// seal makes a marker: opaque, and fit for a URL as it is.
-func (k markerKind) seal(body []byte) string {
-	return base64.RawURLEncoding.EncodeToString(append(k.check(body), body...))
+// encode makes an opaque marker, fit for a URL as it is.
+func (k markerKind) encode(body []byte) string {
+	return base64.RawURLEncoding.EncodeToString(append(k.checksum(body), body...))
 }
 
-// open reads a marker that seal made.
-func (k markerKind) open(marker string) ([]byte, error) {
+// decode reads a marker that encode made.
+func (k markerKind) decode(marker string) ([]byte, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(marker)
-	if err != nil || len(b) < checkSize || string(k.check(b[checkSize:])) != string(b[:checkSize]) {
+	if err != nil || len(b) < checksumSize || string(k.checksum(b[checksumSize:])) != string(b[:checksumSize]) {
 		return nil, errForeignMarker
 	}
-	return b[checkSize:], nil
+	return b[checksumSize:], nil
 }
 
 var errForeignMarker = azerr.New(azerr.InvalidQueryParameterValue).With("the marker is not one that this list gave out")
@@ -78,12 +78,12 @@ func (p place) marker(k markerKind) string {
 		flag = 1
 	}
 	body := binary.AppendVarint([]byte{flag}, int64(p.snapshot))
-	return k.seal(append(body, p.name...))
+	return k.encode(append(body, p.name...))
 }
 
 // readMarker decodes a place.
 func readMarker(k markerKind, marker string) (place, error) {
-	body, err := k.open(marker)
+	body, err := k.decode(marker)
 	if err != nil {
 		return place{}, err
 	}

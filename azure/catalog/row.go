@@ -111,19 +111,13 @@ func deleteTags(container int64, name string) engine.Statement {
 	return statement(sqlDeleteTags, container, name)
 }
 
-// encode writes details, which always can be.
+// encode writes a value of strings and numbers as JSON.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // strings and numbers only
 	}
 	return b
-}
-
-// hasCode reports whether the error is Azure's with this code.
-func hasCode(err error, code string) bool {
-	var e *azerr.Error
-	return errors.As(err, &e) && e.Code == code
 }
 
 // itemCache keeps rows of base blobs, so that lease operations and reads skip
@@ -282,10 +276,4 @@ func (c *Catalog) contentPieces(ctx context.Context, manifest, from, to int64, l
 }
 
 // encodeText is encode for SQLite's JSON functions, which take text.
-func encodeText(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // strings and numbers only
-	}
-	return string(b)
-}
+func encodeText(v any) string { return string(encode(v)) }

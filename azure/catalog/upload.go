@@ -66,8 +66,8 @@ func newUpload(store *content.Store, chunk content.Chunk, sums content.Sums) *Up
 }
 
 // Receive streams a body into the content store: size bytes, or any number up
-// to limit if size is -1. It first looks at what would refuse the write anyhow,
-// so that nobody uploads a gigabyte in vain; the write itself decides.
+// to limit if size is -1. It first checks what would refuse the write, so that no
+// client uploads a gigabyte for nothing; the write itself decides.
 func (c *Catalog) Receive(ctx context.Context, ref Ref, a Access, body io.Reader, size, limit int64) (*Upload, error) {
 	if size > limit {
 		return nil, tooLarge(limit)
@@ -76,7 +76,7 @@ func (c *Catalog) Receive(ctx context.Context, ref Ref, a Access, body io.Reader
 		return nil, err
 	}
 	if size < 0 || size > content.InlineLimit { // less is read sooner than looked up
-		if err := c.foresee(ctx, ref, a); err != nil {
+		if err := c.checkEarly(ctx, ref, a); err != nil {
 			return nil, err
 		}
 	}
@@ -87,8 +87,8 @@ func (c *Catalog) Receive(ctx context.Context, ref Ref, a Access, body io.Reader
 	return newUpload(c.content, chunk, sums), nil
 }
 
-// foresee refuses what the write will be refused for, as things stand.
-func (c *Catalog) foresee(ctx context.Context, ref Ref, a Access) error {
+// checkEarly refuses what the write would refuse as things stand.
+func (c *Catalog) checkEarly(ctx context.Context, ref Ref, a Access) error {
 	b, err := c.shareBlob(ctx, ref)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c *Catalog) foresee(ctx context.Context, ref Ref, a Access) error {
 		return errors.Join(err, refusal)
 	}
 	err = b.checkCreate(a.If)
-	if hasCode(err, azerr.BlobAlreadyExists) && b.item.Kind != Block {
+	if azerr.HasCode(err, azerr.BlobAlreadyExists) && b.item.Kind != Block {
 		return nil // it depends on the operation
 	}
 	return err

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// InlineLimit is the number of bytes up to which a chunk rides in the caller's
-// transaction.
+// InlineLimit is the number of bytes up to which a chunk is stored in the caller's
+// database instead of a file.
 const InlineLimit = 64 << 10
 
 var (

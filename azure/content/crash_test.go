@@ -72,8 +72,8 @@ func (d *slowReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestKill kills a process that writes, again and again. What it told of is
-// whole, and the rest is found.
+// TestKill kills a process that writes, again and again. The chunks that it
+// reported are whole, and the others are found as orphans.
 func TestKill(t *testing.T) {
 	const rounds = 20
 	dir := t.TempDir()
@@ -97,7 +97,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d rounds, %d chunks, %d half written, %d orphans", rounds, len(rows), halves, orphans)
 }
 
-// killed lets a child write for a moment, kills it, and returns what it told of.
+// killed lets a child write for a moment, kills it, and returns the chunks that it
+// reported.
 func killed(t *testing.T, dir string) []Chunk {
 	t.Helper()
 	cmd := child(t.Context(), "writeUntilKilled", dir)
@@ -127,9 +128,9 @@ func killed(t *testing.T, dir string) []Chunk {
 	return told
 }
 
-// recoverFrom opens the store after a crash, checks the chunks told of, removes
-// what has no row and returns how many that were.
-func recoverFrom(t *testing.T, dir string, told []Chunk, rows map[int64]Chunk) int {
+// recoverFrom opens the store after a crash, checks the chunks that were reported,
+// removes those without a row and returns how many they were.
+func recoverFrom(t *testing.T, dir string, reported []Chunk, rows map[int64]Chunk) int {
 	t.Helper()
 	s := openStore(t, dir, nil)
 	if left := tree(t, s.tmp); len(left) > 0 {
@@ -141,7 +142,7 @@ func recoverFrom(t *testing.T, dir string, told []Chunk, rows map[int64]Chunk) i
 			want = append(want, id)
 		}
 	}
-	for _, c := range told {
+	for _, c := range reported {
 		if err := s.Check(c); err != nil {
 			t.Errorf("Check(%d) after the crash = %v", c.ID, err)
 		}

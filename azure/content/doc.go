@@ -9,8 +9,8 @@
 // and a crash in between leaves at worst bytes that no row knows. Orphans finds
 // those; a row without its bytes is damage.
 //
-// Chunks of up to InlineLimit bytes get no file: they come back in Chunk.Inline
-// and ride in the caller's transaction, which spares them two syncs.
+// Chunks of up to InlineLimit bytes get no file: they come back in Chunk.Inline,
+// and the caller writes them with the row, which saves two syncs.
 //
 //	dir/chunks/<id/1000>/<id>   a chunk, mode 0600
 //	dir/tmp/                    what is still being written; emptied by Open

@@ -169,7 +169,7 @@ func TestTruncatedWhileRead(t *testing.T) {
 	}
 }
 
-// TestReadErrors: an error of the disk is told as such, and is no damage yet.
+// TestReadErrors: an error of the disk is returned as such, not as damage.
 func TestReadErrors(t *testing.T) {
 	s := newStore(t, throwAway)
 	c := mustWrite(t, s, noise(6, InlineLimit+1))

@@ -55,7 +55,8 @@ func (r *reader) fetch(p []byte) (int, error) {
 	return n, nil
 }
 
-// verdict on a range that was read to its end.
+// result is what Read returns at the end of the range: io.EOF, or that the chunk
+// is damaged.
 func (r *reader) result() error {
 	if r.whole && r.crc != r.chunk.CRC {
 		return r.chunk.damaged(fmt.Sprintf("CRC64 %016x, want %016x", r.crc, r.chunk.CRC))
@@ -63,7 +64,7 @@ func (r *reader) result() error {
 	return io.EOF
 }
 
-// Close lets the file go. Reading is over.
+// Close closes the file.
 func (r *reader) Close() error {
 	r.end = fs.ErrClosed
 	if r.file == nil {

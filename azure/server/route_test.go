@@ -117,6 +117,77 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestPermissions repeats the permissions of the table by themselves: an operation
+// that needs less than here is a hole, and none is added without a line here.
+func TestPermissions(t *testing.T) {
+	want := map[string]string{} // by operation
+	for need, names := range map[string]string{
+		"key":                                "Get Container ACL, Set Container ACL",
+		"key, operator":                      "Reset Account",
+		"racwdxyltmeopfi":                    "Get Account Information",
+		"account l":                          "List Containers",
+		"account r":                          "Get Blob Service Properties, Get Blob Service Stats",
+		"account r, public container":        "Get Container Properties, Get Container Metadata",
+		"account w":                          "Set Blob Service Properties, Set Container Metadata, Lease Container: acquire, Lease Container: renew, Lease Container: change, Lease Container: release",
+		"account d":                          "Delete Container",
+		"account f":                          "Find Blobs by Tags",
+		"account cw":                         "Create Container",
+		"account wd":                         "Blob Batch",
+		"l, public container":                "List Blobs",
+		"f":                                  "Find Blobs by Tags in Container",
+		"r":                                  "Get Lineage",
+		"r, public blob":                     "Get Blob, Get Blob Properties, Get Blob Metadata, Get Block List, Get Page Ranges",
+		"t":                                  "Get Blob Tags, Set Blob Tags",
+		"w":                                  "Lease Blob: acquire, Lease Blob: renew, Lease Blob: change, Lease Blob: release, Abort Copy Blob, Set Blob Properties, Set Blob Metadata, Set Blob Tier, Set Blob Expiry, Append Blob Seal, Put Page, Put Page From URL, Clear Page",
+		"d":                                  "Delete Blob",
+		"wd":                                 "Blob Batch of Container, Lease Blob: break, Lease Container: break",
+		"aw":                                 "Append Block, Append Block From URL",
+		"cw":                                 "Snapshot Blob",
+		"cw, no overwrite":                   "Put Append Blob, Put Page Blob, Put Block, Put Block From URL, Put Block List, Put Block Blob",
+		"cw, no overwrite, key reads source": "Copy Blob",
+	} {
+		for name := range strings.SplitSeq(names, ", ") {
+			want[name] = need
+		}
+	}
+	got := map[string]string{}
+	for _, o := range operations {
+		need := permissionText(o)
+		if before, twice := got[o.Name]; twice && before != need {
+			t.Errorf("%s needs %q at one address and %q at another", o.Name, before, need)
+		}
+		got[o.Name] = need
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("permissions (-want +got):\n%s", diff)
+	}
+}
+
+func permissionText(o operation) string {
+	text := o.Need.Permissions
+	if text == "" {
+		text = "key"
+	}
+	if o.Need.AccountOnly {
+		text = "account " + text
+	}
+	for _, more := range []struct {
+		is   bool
+		text string
+	}{
+		{o.Need.Also != "", "and " + o.Need.Also},
+		{o.Public != "", "public " + string(o.Public)},
+		{o.Operate, "operator"},
+		{o.Overwrites, "no overwrite"}, // with c alone
+		{o.KeyReadsSource, "key reads source"},
+	} {
+		if more.is {
+			text += ", " + more.text
+		}
+	}
+	return text
+}
+
 // TestDocumentNamesEveryOperation keeps the table of docs/azure-blob.md true.
 func TestDocumentNamesEveryOperation(t *testing.T) {
 	data, err := os.ReadFile("../../docs/azure-blob.md")

@@ -12,9 +12,9 @@ import (
 	"github.com/leasehold/leasehold/azure/azerr"
 )
 
-// newest is the version that is answered to clients that send none. Any version is
-// served: what they have in common is all there is.
-const newest = "2026-06-06"
+// newestVersion is the version that is answered to clients that send none. Any
+// version is served: what they have in common is all there is.
+const newestVersion = "2026-06-06"
 
 // handler serves one of the two APIs.
 type handler struct {
@@ -98,7 +98,7 @@ func version(r *http.Request) string {
 	if v := first(r.Header, "X-Ms-Version"); v != "" && len(v) <= 32 && printable(v) {
 		return v
 	}
-	return newest
+	return newestVersion
 }
 
 func printable(s string) bool {

@@ -133,8 +133,8 @@ func (c *call) panicked(p any) {
 
 var errPanicked = errors.New("a panic, logged above")
 
-// log writes a line about the request, without a word of its path or its body:
-// they may hold a lease id.
+// log writes a line about the request. It has nothing of the path or the body,
+// which may hold a lease id.
 func (c *call) log(level slog.Level, message string, attrs ...slog.Attr) {
 	c.s.o.Logger.LogAttrs(c.r.Context(), level, message, append([]slog.Attr{
 		slog.String("request_id", c.requestID), slog.String("route", c.route()),

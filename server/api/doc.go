@@ -23,7 +23,7 @@
 // authorize.go who may use which lease, store.go calls of the store under a time
 // limit, limit.go how many requests may wait, stream or read the history.
 //
-// # How a request travels
+// # A request, step by step
 //
 // POST /v1/leases/acquire, from the listener to the store and back:
 //

@@ -291,7 +291,7 @@ func TestEventsAreWrittenTogether(t *testing.T) {
 	})
 }
 
-// A reader that lags too far hears of it on the same stream.
+// A reader that lags too far gets a reset on the same stream.
 func TestLaggingReaderIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver(t, nil, nil)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -73,25 +74,18 @@ func (o *Options) withDefaults() Options {
 	if full.AllowOperation == nil {
 		full.AllowOperation = auth.AllowOperation
 	}
-	orElse(&full.StoreTimeout, 5*time.Second)
-	orElse(&full.BodyTimeout, 10*time.Second)
-	orElse(&full.WriteTimeout, 10*time.Second)
-	orElse(&full.MaxBody, 64<<10)
-	orElse(&full.MaxWaiters, 10_000)
-	orElse(&full.MaxWaitersPerCaller, 1_000)
-	orElse(&full.MaxStreams, 1_000)
-	orElse(&full.MaxStreamsPerCaller, 32)
-	orElse(&full.MaxScans, 16)
-	orElse(&full.MaxScansPerCaller, 4)
-	orElse(&full.Version, "dev")
+	full.StoreTimeout = cmp.Or(full.StoreTimeout, 5*time.Second)
+	full.BodyTimeout = cmp.Or(full.BodyTimeout, 10*time.Second)
+	full.WriteTimeout = cmp.Or(full.WriteTimeout, 10*time.Second)
+	full.MaxBody = cmp.Or(full.MaxBody, 64<<10)
+	full.MaxWaiters = cmp.Or(full.MaxWaiters, 10_000)
+	full.MaxWaitersPerCaller = cmp.Or(full.MaxWaitersPerCaller, 1_000)
+	full.MaxStreams = cmp.Or(full.MaxStreams, 1_000)
+	full.MaxStreamsPerCaller = cmp.Or(full.MaxStreamsPerCaller, 32)
+	full.MaxScans = cmp.Or(full.MaxScans, 16)
+	full.MaxScansPerCaller = cmp.Or(full.MaxScansPerCaller, 4)
+	full.Version = cmp.Or(full.Version, "dev")
 	return full
-}
-
-func orElse[T comparable](value *T, fallback T) {
-	var zero T
-	if *value == zero {
-		*value = fallback
-	}
 }
 
 // Server serves one store. Make it with New.

@@ -304,8 +304,8 @@ func TestTLSConfigRefuses(t *testing.T) {
 }
 
 // TestCertificatesAreNotForOtherSites: a browser shows a certificate by itself,
-// so a page of another site must get nothing by it, not even in a frame. A bearer
-// token is shown only by whoever has it.
+// so a page of another site must get nothing by it, not even in a frame. A browser
+// sends no bearer token by itself.
 func TestCertificatesAreNotForOtherSites(t *testing.T) {
 	authority, path := newCA(t), tokenPath(t)
 	mustCreate(t, path, TokenSpec{Name: "seven", Roles: reader, Cert: "worker 7"})

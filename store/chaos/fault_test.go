@@ -84,8 +84,8 @@ func TestDelaysAroundTheDecision(t *testing.T) {
 	})
 }
 
-// The store's own refusals come through unchanged, and a lost one cannot be
-// told from a lost success.
+// The store's own refusals come through unchanged, and a lost one looks
+// like a lost success.
 func TestRefusalsComeThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, inner := faulty(t, chaos.Between(2, 2, chaos.LostAnswer))

@@ -22,16 +22,16 @@ type disk struct {
 	engine *local.Engine // that runs on it
 
 	mu    sync.Mutex
-	state local.State
+	state local.JournalState
 	rows  map[string]machine.Row
 }
 
-func (d *disk) Load(_ context.Context, each func(machine.Row) error) (local.State, error) {
+func (d *disk) Load(_ context.Context, each func(machine.Row) error) (local.JournalState, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(d.rows)) {
 		if err := each(d.rows[name]); err != nil {
-			return local.State{}, err
+			return local.JournalState{}, err
 		}
 	}
 	return d.state, nil

@@ -81,7 +81,7 @@ func (b *batch) fail(err error) {
 	}
 }
 
-// durable waits until the batch is. Nil is.
+// durable waits until the batch is durable. A nil batch is.
 func (b *batch) durable(ctx context.Context) error {
 	if b == nil {
 		return nil

@@ -15,8 +15,9 @@ type Reading struct {
 	Wall          int64         // Unix nanoseconds
 }
 
-// readClocks reads the machine's clocks; tests replace it, and nothing else. It reads Boot before awake, which is the time since boot without suspend:
-// so Boot-awake, the time suspended, is never too large.
+// readClocks reads the machine's clocks; tests replace it, and nothing else. It
+// also returns awake, the time since boot without suspend. It reads Boot first, so
+// that Boot-awake, the time suspended, is never too large.
 var readClocks = systemClocks
 
 var (

@@ -69,7 +69,7 @@ func kill(e *Engine, d *disk) *disk {
 	d.mu.Lock()
 	left := &disk{
 		rows: maps.Clone(d.rows), records: slices.Clone(d.records),
-		state: State{Counters: d.state.Counters, Settings: maps.Clone(d.state.Settings)},
+		state: JournalState{Counters: d.state.Counters, Settings: maps.Clone(d.state.Settings)},
 	}
 	d.mu.Unlock()
 	e.Close()

@@ -22,7 +22,7 @@ var errDisk = errors.New("the disk said no")
 // scripted. Unlike package memory's it keeps the rows, so it can be loaded.
 type disk struct {
 	mu       sync.Mutex
-	state    State
+	state    JournalState
 	rows     map[string]machine.Row
 	records  []leasehold.Record
 	extras   []engine.Statement
@@ -45,19 +45,19 @@ const (
 )
 
 func newDisk() *disk {
-	return &disk{rows: map[string]machine.Row{}, state: State{Settings: map[string]any{}}}
+	return &disk{rows: map[string]machine.Row{}, state: JournalState{Settings: map[string]any{}}}
 }
 
-func (d *disk) Load(_ context.Context, each func(machine.Row) error) (State, error) {
+func (d *disk) Load(_ context.Context, each func(machine.Row) error) (JournalState, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failLoads > 0 {
 		d.failLoads--
-		return State{}, errDisk
+		return JournalState{}, errDisk
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.rows)) {
 		if err := each(d.rows[name]); err != nil {
-			return State{}, err
+			return JournalState{}, err
 		}
 	}
 	s := d.state

@@ -17,11 +17,11 @@ type Journal interface {
 	// Load drops every open handle, opens the journal again, and calls each for
 	// every row, in byte order of the resource. The engine calls it at the start
 	// and after a failed Commit: it must report only what is on disk.
-	Load(ctx context.Context, each func(machine.Row) error) (State, error)
+	Load(ctx context.Context, each func(machine.Row) error) (JournalState, error)
 
 	// Commit writes the batch in one atomic step and returns when it is
 	// durable. After an error the journal is unusable until the next Load,
-	// whose State.Commit says whether the batch is on disk after all.
+	// whose JournalState.Commit says whether the batch is on disk after all.
 	Commit(b *Batch) error
 
 	// History returns up to q.Limit committed records, newest first.
@@ -58,8 +58,8 @@ type Counters struct {
 	Purged  uint64       // records up to here are purged: hidden at once, deleted later
 }
 
-// State is what a journal knows besides the rows.
-type State struct {
+// JournalState is what a journal knows besides the rows.
+type JournalState struct {
 	Counters
 	Settings map[string]any // int64 or bool; only those ever set
 }

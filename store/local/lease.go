@@ -177,7 +177,7 @@ func (e *Engine) ReleaseHolder(ctx context.Context, holder, why string) (int, er
 		leasehold.CheckHolder(holder))
 	released := 0
 	_, _, err := e.execute(ctx, "force-release", "", invalid, func(now machine.Instant) machine.Outcome {
-		// Collect first: serving a queue changes the index under the loop.
+		// Collect first: granting to waiters changes the index under the loop.
 		var rows []machine.Row
 		e.table.ofHolder(holder, "", func(ent *entry) bool {
 			if ent.row.State.Locked() {

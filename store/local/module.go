@@ -17,15 +17,16 @@ func (e *Engine) Do(ctx context.Context, resource string, decide func(engine.Vie
 	if ctx.Err() != nil {
 		return e.opError("do", resource, unavailable(context.Cause(ctx)))
 	}
-	b, refusal := e.decide(resource, leasehold.NewID(), decide)
+	b, refusal := e.applyDecision(resource, leasehold.NewID(), decide)
 	if err := b.durable(ctx); err != nil {
 		return e.opError("do", resource, err)
 	}
 	return refusal
 }
 
-// decide returns the batch that the answer must wait for, and the refusal.
-func (e *Engine) decide(resource string, id leasehold.ID, decide func(engine.View) (engine.Decision, error)) (*batch, error) {
+// applyDecision calls decide under the lock and applies what it decided. It
+// returns the batch that the answer must wait for, and the refusal.
+func (e *Engine) applyDecision(resource string, id leasehold.ID, decide func(engine.View) (engine.Decision, error)) (*batch, error) {
 	if err := e.lockReady(); err != nil {
 		return nil, e.opError("do", resource, err)
 	}
@@ -45,7 +46,7 @@ func (e *Engine) decide(resource string, id leasehold.ID, decide func(engine.Vie
 	e.apply(now, d.Outcome)
 	if ent := e.table.rows[resource]; d.Forget && ent != nil {
 		e.forget(ent)
-		e.serve(now, resource)
+		e.grantToWaiters(now, resource)
 	}
 	if len(d.Extras) > 0 {
 		return b, nil

@@ -15,7 +15,7 @@ type waiter struct {
 	position *position
 	id       leasehold.ID // of the grant that is being committed
 
-	granted bool // a lease is decided for it and being committed
+	granted bool // a lease, or a refusal, is decided for it and being committed
 	left    bool // its caller has left
 	overdue bool // its timeout passed while the grant was being committed
 }

@@ -10,7 +10,7 @@ import (
 
 // loaded is a journal's content, ready to be adopted.
 type loaded struct {
-	State
+	JournalState
 	table  *table
 	config config
 }
@@ -19,7 +19,7 @@ type loaded struct {
 func load(ctx context.Context, journal Journal) (loaded, error) {
 	l := loaded{table: newTable()}
 	var err error
-	l.State, err = journal.Load(ctx, func(row machine.Row) error {
+	l.JournalState, err = journal.Load(ctx, func(row machine.Row) error {
 		if !row.State.Locked() {
 			row.Metadata = nil // an older program kept it
 		}
@@ -124,7 +124,7 @@ func (e *Engine) resume(l loaded, voids ...*batch) {
 	}
 	e.unclaimed, e.unrecorded = nil, nil
 	for resource := range e.queues {
-		e.serve(now, resource)
+		e.grantToWaiters(now, resource)
 	}
 	signal(e.rearm)
 }

@@ -12,6 +12,7 @@ import (
 // state is everything that the engine's lock guards. Its methods expect the
 // lock to be held, and never block.
 type state struct {
+	// These and the channels never change, so they are read without the lock.
 	kind       string      // names the store in errors
 	lowOnSpace func() bool // the journal's
 
@@ -150,7 +151,7 @@ func (s *state) apply(now machine.Instant, out machine.Outcome) *batch {
 	}
 	for _, step := range out.Steps {
 		if !step.Row.State.Locked() {
-			s.serve(now, step.Row.Resource)
+			s.grantToWaiters(now, step.Row.Resource)
 		}
 	}
 	if out.Row.Resource == "" || dependsOnMore(out.Reason) {

@@ -57,8 +57,9 @@ func (s *state) enqueue(now machine.Instant, r leasehold.AcquireRequest) *waiter
 	return w
 }
 
-// serve grants the resource to the first waiter that can have it, if it is free.
-func (s *state) serve(now machine.Instant, resource string) {
+// grantToWaiters grants the resource to the first waiter that can have it, if it
+// is free, and refuses those that cannot have it any more.
+func (s *state) grantToWaiters(now machine.Instant, resource string) {
 	q := s.queues[resource]
 	if q == nil {
 		return
@@ -71,7 +72,7 @@ func (s *state) serve(now machine.Instant, resource string) {
 		}
 		q.remove(w.position, false)
 		w.granted = true
-		s.apply(now, out) // the row is held now or unchanged: this does not serve again
+		s.apply(now, out) // the row is held now or unchanged: this does not come back here
 		s.batches.send(w, s.result(now, w, out))
 	}
 	s.dropIfEmpty(resource, q)

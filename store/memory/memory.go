@@ -35,8 +35,8 @@ type journal struct {
 	records []leasehold.Record // by seq, purged ones removed
 }
 
-func (j *journal) Load(context.Context, func(machine.Row) error) (local.State, error) {
-	return local.State{}, nil
+func (j *journal) Load(context.Context, func(machine.Row) error) (local.JournalState, error) {
+	return local.JournalState{}, nil
 }
 
 func (j *journal) Commit(b *local.Batch) error {

@@ -29,8 +29,8 @@ var errLeft = errors.New("the caller has left")
 // Closing the connection is not enough: the server notices at some later time, and
 // may grant the lease until then. Instead the client supersedes the request by one
 // with the same id that does not wait. That ends the first request, with an answer.
-// Of a caller's id there remains a kept place, or a grant that it can acquire
-// again.
+// If the id is the caller's, its place is kept for a while, or its grant stays for
+// it to acquire again.
 func (w *wait) abandon(a *asyncCall) {
 	if a.withdraw() {
 		a.cancel()

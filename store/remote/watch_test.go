@@ -13,7 +13,7 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// streaming serves a stream of events and then lets go or goes on.
+// streaming serves a stream of events, and keeps it open if on is set.
 func streaming(stream string, on bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -69,7 +69,7 @@ func (f *faulty) Commit(b *local.Batch) error {
 	return errFault
 }
 
-func (f *faulty) Load(ctx context.Context, each func(machine.Row) error) (local.State, error) {
+func (f *faulty) Load(ctx context.Context, each func(machine.Row) error) (local.JournalState, error) {
 	f.mu.Lock()
 	f.down = false
 	f.mu.Unlock()

@@ -103,12 +103,12 @@ func (j *journal) LowOnSpace() bool { return j.reserve.freed.Load() }
 
 // Load opens the file again and reads it. It reports only what is on disk,
 // whatever happened to earlier handles and syncs.
-func (j *journal) Load(ctx context.Context, each func(machine.Row) error) (state local.State, err error) {
+func (j *journal) Load(ctx context.Context, each func(machine.Row) error) (state local.JournalState, err error) {
 	if err := j.withReserve(j.open); err != nil { // before each is called: it must not be called twice
-		return local.State{}, errors.Join(fileErr(j.path, err), j.closeAll())
+		return local.JournalState{}, errors.Join(fileErr(j.path, err), j.closeAll())
 	}
 	if state, err = j.writer.load(ctx, each); err != nil {
-		return local.State{}, errors.Join(fileErr(j.path, err), j.closeAll())
+		return local.JournalState{}, errors.Join(fileErr(j.path, err), j.closeAll())
 	}
 	return state, nil
 }

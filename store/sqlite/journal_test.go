@@ -37,7 +37,7 @@ func openAt(t testing.TB, path string, opts Options) *journal {
 	return j
 }
 
-func mustLoad(t testing.TB, j *journal) ([]machine.Row, local.State) {
+func mustLoad(t testing.TB, j *journal) ([]machine.Row, local.JournalState) {
 	t.Helper()
 	var rows []machine.Row
 	state, err := j.Load(context.Background(), func(r machine.Row) error {
@@ -156,7 +156,7 @@ func anyCounters(t *rapid.T) local.Counters {
 	}
 }
 
-func loadRows(t *rapid.T, j *journal) (rows []machine.Row, state local.State) {
+func loadRows(t *rapid.T, j *journal) (rows []machine.Row, state local.JournalState) {
 	state, err := j.Load(context.Background(), func(r machine.Row) error { rows = append(rows, r); return nil })
 	if err != nil {
 		t.Fatalf("Load() = %v", err)

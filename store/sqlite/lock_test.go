@@ -15,7 +15,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// TestSecondProcess is refused, and told who has the file and where.
+// A second process is refused, and the error says who has the file and where.
 func TestSecondProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	s := newStore(t, path, &Options{Reach: "http://127.0.0.1:8105"})

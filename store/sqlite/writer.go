@@ -195,10 +195,10 @@ func (w *writer) purge(b *local.Batch) error {
 }
 
 // load reads everything that the engine keeps in memory.
-func (w *writer) load(ctx context.Context, each func(machine.Row) error) (local.State, error) {
+func (w *writer) load(ctx context.Context, each func(machine.Row) error) (local.JournalState, error) {
 	w.conn.SetInterrupt(ctx.Done())
 	defer w.conn.SetInterrupt(nil)
-	var s local.State
+	var s local.JournalState
 	err := w.loadAll(&s, each)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -206,7 +206,7 @@ func (w *writer) load(ctx context.Context, each func(machine.Row) error) (local.
 	return s, err
 }
 
-func (w *writer) loadAll(s *local.State, each func(machine.Row) error) error {
+func (w *writer) loadAll(s *local.JournalState, each func(machine.Row) error) error {
 	found, err := readCounters(w.conn, &s.Counters)
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func (f field) decode(value []byte, v reflect.Value) error {
 }
 
 // UnknownName is the error for a field or a parameter that the call does not
-// take. A name that a stranger chose is cut.
+// take. The name is cut: a client chose it.
 func UnknownName(kind, name, names string) error {
 	name = fmt.Sprintf("%.64s", name)
 	if names == "" {
