@@ -34,11 +34,10 @@ func (s *Store) start(ctx context.Context, c *call, ended func()) (*asyncCall, e
 	started := s.background(func() {
 		defer a.cancel()
 		r, err := s.transport.exchange(ctx, c)
+		ended() // first: the caller's next call must not find this one under way
 		select {
 		case a.done <- result{reply: r, err: err}:
-			ended()
 		case <-a.detached:
-			ended()
 			if c.unclaimed != nil && err == nil {
 				c.unclaimed(r)
 			}
