@@ -34,10 +34,11 @@ func (s *Store) start(ctx context.Context, c *call, ended func()) (*asyncCall, e
 	started := s.background(func() {
 		defer a.cancel()
 		r, err := s.transport.exchange(ctx, c)
-		ended() // first: the caller's next call must not find this one under way
 		select {
 		case a.done <- result{reply: r, err: err}:
+			ended() // last: the caller's next call can join the batch that this starts
 		case <-a.detached:
+			ended()
 			if c.unclaimed != nil && err == nil {
 				c.unclaimed(r)
 			}

@@ -160,6 +160,7 @@ func TestCallsAreBatched(t *testing.T) {
 			if err := acquireOne(t.Context(), s, 0); err != nil {
 				t.Fatalf("Acquire = %v, want a grant", err)
 			}
+			synctest.Wait() // the request counts as ended a moment after its answer
 		}
 		c := acquireAll(t.Context(), s, 50)
 		synctest.Wait()
