@@ -178,7 +178,7 @@ func TestMissingServer(t *testing.T) {
 		"cosmosdb-server": func(t testserver.T) { testserver.Cosmos(t) },
 	}
 	for name, start := range starts {
-		for _, required := range []string{"", "1"} {
+		for _, required := range []string{"0", "", "1"} {
 			t.Setenv(testserver.Required, required)
 			f := &fake{T: t}
 			func() {
