@@ -91,14 +91,13 @@ bench-readers: binary ## measure grants and blob reads beside event streams and 
 
 .PHONY: bench-stores
 bench-stores: deps deps-emulators ## measure each store beside its bare client, on this machine
-	cd bench/stores && $(GO) run .
+	$(GO) run ./bench/stores
 
 .PHONY: bench-check
 bench-check: ## vet and test the programs that measure, which are modules of their own
 	cd bench/readers && $(GO) vet . && $(GO) test .
 	cd bench/peers && $(GO) vet . && $(GO) test .
 	cd bench/blob && $(GO) vet . && $(GO) test .
-	cd bench/stores && $(GO) vet . && $(GO) test .
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while (FUZZ_TIME=30s)

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
 )
@@ -31,6 +33,13 @@ type Options struct {
 	// TLS is for https. The URL's ca, cert and key are added to it. Default: the
 	// system's certificate authorities.
 	TLS *tls.Config
+
+	// Secret is a networked store's password, account key or connection string.
+	// Default: what the URL says. It has no place in a URL either.
+	Secret string
+
+	// Credential is an Azure identity. Default: what the URL says.
+	Credential azcore.TokenCredential
 
 	// Modules keep tables of their own in an embedded database. Default none.
 	Modules []engine.Module
@@ -123,6 +132,8 @@ func unknownScheme(scheme string) error {
 func (d driver) validate(u storeURL) error {
 	for _, name := range slices.Sorted(maps.Keys(u.params)) {
 		switch {
+		case !isWord(name): // a password with a stray question mark gets here too
+			return invalid("has a parameter that is none of its own; %s takes %s", d.syntax, strings.Join(d.params, ", "))
 		case len(d.params) == 0:
 			return invalid("has the parameter %.32q; %s takes none", name, d.syntax)
 		case !slices.Contains(d.params, name):
@@ -132,6 +143,10 @@ func (d driver) validate(u storeURL) error {
 		}
 	}
 	return nil
+}
+
+func isWord(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-_") == ""
 }
 
 func invalid(problem string, args ...any) error {
