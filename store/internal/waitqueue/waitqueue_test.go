@@ -113,6 +113,14 @@ func (s *service) report(_ context.Context, r leasehold.AcquireRequest, why stri
 	s.failed = append(s.failed, r.Holder+" "+why)
 }
 
+// reported returns the failed waits that were reported.
+func (s *service) reported() []string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.failed)
+}
+
 func (s *service) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -420,8 +428,8 @@ func TestTimesOut(t *testing.T) {
 			t.Errorf("error = %+v, want who holds it and for how long", e)
 		}
 		synctest.Wait()
-		if !slices.Equal(s.failed, []string{"a timeout", "a timeout"}) {
-			t.Errorf("reported %q", s.failed)
+		if !slices.Equal(s.reported(), []string{"a timeout", "a timeout"}) {
+			t.Errorf("reported %q", s.reported())
 		}
 	})
 }
@@ -469,8 +477,8 @@ func TestCancelled(t *testing.T) {
 		s.free()
 		s.queues.Wake("r")
 		next.granted()
-		if !slices.Equal(s.failed, []string{"a cancelled"}) {
-			t.Errorf("reported %q", s.failed)
+		if !slices.Equal(s.reported(), []string{"a cancelled"}) {
+			t.Errorf("reported %q", s.reported())
 		}
 	})
 }
@@ -641,8 +649,8 @@ func TestClose(t *testing.T) {
 		}
 		s.queues.Wake("r")
 		s.queues.Yield(t.Context(), "r")
-		if len(s.failed) > 0 {
-			t.Errorf("reported %q, want nothing for a store that closes", s.failed)
+		if len(s.reported()) > 0 {
+			t.Errorf("reported %q, want nothing for a store that closes", s.reported())
 		}
 	})
 }
