@@ -1,0 +1,73 @@
+package stores_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/store/azblob"
+	"github.com/leasehold/leasehold/storetest"
+)
+
+// azblobLacks is what the service's own leases cannot do, and no more than
+// stores.md allows.
+var azblobLacks = []storetest.Capability{
+	storetest.KeptPlaces, storetest.Priorities, storetest.ShownQueue,
+	storetest.Memory, storetest.History, storetest.Watching, storetest.ForceRelease, storetest.Settings,
+	storetest.Finding, storetest.Transfer, storetest.MaxRenewals, storetest.UniqueIDs,
+}
+
+// onAzureAPI is a store on the project's own Azure API.
+func onAzureAPI(t testing.TB, api *azureAPI) *azblob.Store {
+	t.Helper()
+	s, err := azblob.New(containerOf(t, api.transport, "pipe", "leases"), &azblob.Options{Timeout: generous})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func containerOf(t testing.TB, transport http.RoundTripper, host, name string) *container.Client {
+	t.Helper()
+	c, err := container.NewClientFromConnectionString(testserver.AzuriteConnection(host), name, &container.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: &http.Client{Transport: transport}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func azblobHarness(bubble bool) storetest.Harness {
+	return storetest.Harness{
+		Bubble: bubble, Parallel: !bubble,
+		MinTTL: 15 * time.Second, MaxTTL: 60 * time.Second, MaxResource: azblob.MaxResource,
+		Slack:   2 * time.Second, // its times are whole seconds
+		Without: azblobLacks,
+	}
+}
+
+// TestAzblobOnOurAPI runs the contract in bubbles, with the project's own server.
+func TestAzblobOnOurAPI(t *testing.T) {
+	h := azblobHarness(true)
+	apis := map[leasehold.Store]*azureAPI{}
+	h.Open = func(t testing.TB) leasehold.Store {
+		api := newAzureAPI(t)
+		s := onAzureAPI(t, api)
+		apis[s] = api
+		return s
+	}
+	h.Reopen = func(t testing.TB, old leasehold.Store) leasehold.Store {
+		_ = old.Close()
+		s := onAzureAPI(t, apis[old])
+		apis[s] = apis[old]
+		return s
+	}
+	storetest.Run(t, h)
+}
