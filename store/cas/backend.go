@@ -41,7 +41,10 @@ type Backend interface {
 	Close() error
 }
 
-// ErrRaced is the answer of a Swap whose version no longer stands.
+// ErrRaced is the answer of a Swap whose version no longer stands: nothing was
+// written. A backend whose client repeats requests by itself does not know that,
+// because the first one may have won the race against the second, and returns
+// ReasonUnknown instead.
 var ErrRaced = errors.New("the item was changed meanwhile")
 
 // Version is what a service calls the present state of an item, such as an ETag.

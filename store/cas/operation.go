@@ -56,6 +56,9 @@ func (s *Store) run(ctx context.Context, op operation) (result, error) {
 		if done {
 			return res, err
 		}
+		if r.doubts == 1 {
+			continue // find out at once, before others write over the mark
+		}
 		if !pause(ctx, backoff(len(r.attempts))) {
 			return result{}, r.failed(s.failure(op.name, op.resource, leasehold.ReasonUnavailable, errContention))
 		}
@@ -78,6 +81,7 @@ type runner struct {
 	attempts []attempt
 
 	doubt   bool     // the answer to the last write was lost
+	doubts  int      // how often in a row
 	version Version  // under which it was written
 	marks   []string // of the item before it
 }
@@ -93,6 +97,9 @@ func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
 	}
 	if r.lostTrack(item) {
 		return res, r.failed(nil), true
+	}
+	if item.Version != r.version {
+		r.doubt = false // it is shut out
 	}
 	now := instant(item.Now)
 	row := remembered(item.Row, r.op.resource, now)
@@ -110,7 +117,7 @@ func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
 // nothingToWrite answers a refusal. A write in doubt must be shut out first, or
 // it could still happen afterwards.
 func (r *runner) nothingToWrite(ctx context.Context, item Item, res result) (result, error, bool) {
-	if !r.doubt || item.Version != r.version {
+	if !r.doubt {
 		return res, nil, true
 	}
 	if item.Version == "" {
@@ -138,14 +145,16 @@ func (r *runner) swap(ctx context.Context, item Item, a attempt) (result, error,
 	if err == nil {
 		return r.finish(ctx, a, instant(written.Now))
 	}
-	if errors.Is(err, ErrRaced) { // the marks show if that was a write of ours
-		return result{}, nil, false
-	}
 	failure := r.backendError(r.op.name, r.op.resource, err, true)
-	if failure.Reason != leasehold.ReasonUnknown {
+	switch {
+	case errors.Is(err, ErrRaced) && leasehold.ReasonOf(err) == "":
+		r.doubts = 0
+	case failure.Reason == leasehold.ReasonUnknown:
+		r.doubt, r.version, r.marks = true, item.Version, item.Marks
+		r.doubts++
+	default:
 		return result{}, r.failed(failure), true
 	}
-	r.doubt, r.version, r.marks = true, item.Version, item.Marks
 	return result{}, nil, false
 }
 
