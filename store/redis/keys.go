@@ -50,6 +50,11 @@ func (k keyspace) companion(resource, what string) string {
 
 func (k keyspace) id(id leasehold.ID) string { return k.prefix + "leaseid:" + id.Reveal() }
 
+// callerEnds is, on a Cluster, when the leases of one caller end.
+func (k keyspace) callerEnds(caller string) string {
+	return "{" + k.prefix + "leases}:caller:" + caller
+}
+
 // freed is the channel on which the end of a lease is published.
 func (k keyspace) freed() string { return k.prefix + "leases:freed" }
 

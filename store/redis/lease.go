@@ -52,7 +52,7 @@ func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest, id leas
 		limit = strconv.Itoa(*r.MaxRenewals)
 	}
 	q := request{op: "acquire", resource: r.Resource, script: acquireScript, mark: newMark(), args: []any{
-		id.Reveal(), flag(made), r.Holder, milliseconds(r.TTL), limit, r.Caller, waits.Milliseconds(), 0, "", "",
+		id.Reveal(), flag(made), r.Holder, milliseconds(r.TTL), limit, r.Caller, waits.Milliseconds(),
 	}}
 	for key, value := range r.Metadata {
 		q.args = append(q.args, key, value)
@@ -64,7 +64,7 @@ func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest, id leas
 			}
 		}
 	}
-	a, err := s.acquireIndexed(ctx, q, r, id, made)
+	a, err := s.acquireIndexed(ctx, q, r, id)
 	if made && leasehold.ReasonOf(err) == leasehold.ReasonUnknown && ctx.Err() == nil {
 		s.abandon(r.Resource, id)
 	}
@@ -99,7 +99,7 @@ func (s *Store) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.
 	sent := time.Now()
 	a, err := s.renewIndexed(ctx, request{op: "renew", resource: resource, script: renewScript, mark: newMark(), args: []any{
 		r.ID.Reveal(), r.Holder, r.Token, milliseconds(r.TTL),
-	}}, r.ID)
+	}}, r)
 	if err != nil {
 		return leasehold.Lease{}, err
 	}

@@ -32,6 +32,16 @@ var (
 	purgeScript    = newScript("lib", "purge")
 	failedScript   = newScript("lib", "failed")
 	settingScript  = newScript("lib", "setting")
+
+	// Those of the indexes on a Cluster.
+	admitScript   = newScript("apart", "admit")
+	retractScript = newScript("apart", "retract")
+	namesScript   = newScript("apart", "names")
+	forgetScript  = newScript("apart", "forget")
+	claimScript   = newScript("apart", "claim")
+	settleScript  = newScript("apart", "settle")
+	dropScript    = newScript("apart", "drop")
+	lastScript    = newScript("apart", "last")
 )
 
 // newScript joins files to one script.

@@ -1,19 +1,14 @@
 -- Acquires, once. ARGV: 7 id, 8 whether the store made it, 9 holder, 10 ttl in
 -- milliseconds (0: the default), 11 limit of renewals ('': the default),
--- 12 caller, 13 how long a waiter wants to be woken (0: none waits), 14 the time
--- after which it is too late (0: never), 15 and 16 a setting that allows no more
--- and its value, 17… metadata.
+-- 12 caller, 13 how long a waiter wants to be woken (0: none waits), 14… metadata.
 
 local id, made, holder, ttl = ARGV[7], ARGV[8] == '1', ARGV[9], tonumber(ARGV[10])
-local limit, caller, waits, deadline = ARGV[11], ARGV[12], tonumber(ARGV[13]), tonumber(ARGV[14])
+local limit, caller, waits = ARGV[11], ARGV[12], tonumber(ARGV[13])
 
 -- full returns the setting that allows no more live leases, and its value.
 local function full()
   if is_health(resource) then return nil end
-  if not together then
-    if ARGV[15] ~= '' then return ARGV[15], ARGV[16] end
-    return nil
-  end
+  if not together then return apart('full'), apart('full_at') end
   local all, each = config('max_leases'), config('max_leases_per_caller')
   if all ~= -1 and redis.call('ZCARD', ends_key) >= all then
     while forget_ended(1000) == 1000 do end
@@ -35,7 +30,8 @@ local function grant(token)
     renewals = '0', maxRenewals = limit, op = mark,
   }
   if caller ~= '' then row.caller = caller end
-  for i = 17, #ARGV, 2 do row['meta_' .. ARGV[i]] = ARGV[i + 1] end
+  if not together then row.claim = mark end
+  for i = 14, #ARGV, 2 do row['meta_' .. ARGV[i]] = ARGV[i + 1] end
   record_end(resource)
   redis.call('DEL', lease_key)
   redis.call('HSET', lease_key, unpack(as_list(row)))
@@ -56,6 +52,7 @@ if limit == '' then limit = digits(config('max_renewals')) end
 
 local row = load(lease_key)
 if row and row.leaseId == id and row.state == 'active' and row.holder == holder then
+  if not together then redis.call('HSET', lease_key, 'claim', mark) end
   return extend(row, ttl, 'idempotent') -- a repeated acquire of the lease already held
 end
 if not made then
@@ -66,7 +63,10 @@ if row then
   if waits > 0 then redis.call('SET', waiting_key, '1', 'PX', digits(waits)) end
   return answer(row.state == 'breaking' and 'lease_breaking' or 'lease_held', row)
 end
-if deadline > 0 and now > deadline then return answer('late', nil) end
+local deadline = apart('deadline')
+if deadline and now > tonumber(deadline) then
+  return answer('store_unavailable', nil, '', 'the request came too late: its claim on the id may have ended')
+end
 local setting, value = full()
 if setting then return answer('too_many_leases', nil, setting, value) end
 local token = next_token()

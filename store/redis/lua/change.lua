@@ -17,6 +17,7 @@ if together and row.former then redis.call('DEL', id_key_of(row.former)) end
 row.leaseId, row.former, row.handed, row.op = proposed, id, '0', mark
 redis.call('HSET', lease_key, 'leaseId', proposed, 'former', id, 'handed', '0', 'op', mark)
 save_id(proposed)
+if not together then redis.call('HSET', lease_key, 'claim', mark) end
 save_end(row)
 record_row('changed', row, row.state)
 return answer('', row)

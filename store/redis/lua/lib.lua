@@ -65,6 +65,13 @@ local function config(key)
   return tonumber(value)
 end
 
+-- apart returns what the program found out before, where the script cannot.
+local function apart(key)
+  if together then return nil end
+  config('max_leases')
+  return stored[key]
+end
+
 -- load returns the live lease, or nil. A lease is over at its end, even in the
 -- millisecond before its key is.
 local function load(key)
@@ -217,7 +224,7 @@ end
 -- unusable says why a proposed id cannot be that of a new lease.
 local function unusable(row, id)
   if row and row.former == id then return 'lease_released' end
-  if not together then return nil end -- the program has claimed the id
+  if not together then return apart('unusable') end -- the program has claimed the id
   local name = redis.call('GET', id_key_of(id))
   if not name or name == resource then return nil end
   local other = load(lease_key_of(name))

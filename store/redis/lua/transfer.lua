@@ -42,6 +42,7 @@ redis.call('HSET', lease_key, 'holder', to, 'token', token, 'op', mark, 'acquire
   'renewedAt', row.renewedAt, 'leaseId', proposed, 'former', id, 'handed', '1')
 if ARGV[13] == '1' then replace_metadata(row) end
 save_id(proposed)
+if not together then redis.call('HSET', lease_key, 'claim', mark) end
 save_end(row)
 record_row('transferred', row, row.state, '', {from = from})
 return answer('', row)
