@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// callTimeout is how long a server may be silent: less than five seconds, in which a
+// user is to see what is wrong.
+const callTimeout = 4 * time.Second
+
 // place is where a networked store is: //USER:PASSWORD@HOST,HOST/PATH/PATH.
 type place struct {
 	user, password string
@@ -21,7 +25,7 @@ type place struct {
 func (u storeURL) place() (p place, err error) {
 	rest, ok := strings.CutPrefix(u.rest, "//")
 	if !ok {
-		return p, invalid("has no // after the scheme; want %s", drivers[u.scheme].syntax)
+		return p, invalid("has no // after the scheme; want %s", u.syntax)
 	}
 	authority, path, _ := strings.Cut(rest, "/")
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
@@ -89,6 +93,18 @@ func account(host string) string {
 		return ""
 	}
 	return name
+}
+
+// withPort adds a port to a host that has none.
+func withPort(host, port string) (string, error) {
+	parsed, err := url.Parse("//" + host)
+	if err != nil || parsed.Host != host || parsed.Hostname() == "" {
+		return "", invalid("names a host that cannot be read; want HOST:PORT")
+	}
+	if parsed.Port() != "" {
+		port = parsed.Port()
+	}
+	return net.JoinHostPort(parsed.Hostname(), port), nil
 }
 
 // flag is a parameter that is true or false.

@@ -69,6 +69,7 @@ type driver struct {
 // storeURL is a parsed URL.
 type storeURL struct {
 	scheme string
+	syntax string // of its driver
 	rest   string // between the scheme's colon and the question mark, as written
 	params url.Values
 }
@@ -77,6 +78,9 @@ var drivers = map[string]driver{
 	"sqlite": {syntax: "sqlite:FILE", params: []string{"durability"}, open: openSQLite},
 	"memory": {syntax: "memory:", open: openMemory},
 	"http":   {syntax: "http://HOST:PORT", open: openServer},
+	"redis":  {syntax: "redis://HOST:PORT", params: redisParams, open: openRedis},
+	"rediss": {syntax: "rediss://HOST:PORT", params: redissParams, open: openRedis},
+	"azblob": {syntax: "azblob://ACCOUNT/CONTAINER", params: azblobParams, open: openAzblob},
 	"https":  {syntax: "https://HOST:PORT", params: []string{"ca", "cert", "key"}, open: openServer},
 }
 
@@ -108,6 +112,7 @@ func parse(rawURL string) (storeURL, driver, error) {
 	if !ok {
 		return u, d, unknownScheme(u.scheme)
 	}
+	u.syntax = d.syntax
 	rest, query, _ := strings.Cut(rawURL[len(u.scheme)+1:], "?")
 	u.rest = rest
 	var err error

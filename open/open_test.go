@@ -14,11 +14,12 @@ import (
 )
 
 func TestStoreRefuses(t *testing.T) {
-	const known = "want one of http://HOST:PORT, https://HOST:PORT, memory:, sqlite:FILE"
+	const known = "want one of azblob://ACCOUNT/CONTAINER, http://HOST:PORT, https://HOST:PORT, " +
+		"memory:, redis://HOST:PORT, rediss://HOST:PORT, sqlite:FILE"
 	tests := []struct{ url, want string }{
 		{"", "has no scheme; " + known},
 		{"leases.db", "has no scheme; " + known},
-		{"redis://localhost", `has the unknown scheme "redis"; ` + known},
+		{"consul://localhost", `has the unknown scheme "consul"; ` + known},
 		{"sqlite:", "names no file"},
 		{"sqlite://host/x.db", "names a host"},
 		{"sqlite:x%zz.db", "broken %XX"},

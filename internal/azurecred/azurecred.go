@@ -124,7 +124,21 @@ type limited struct {
 func (l *limited) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	return l.TokenCredential.GetToken(ctx, o)
+	token, err := l.TokenCredential.GetToken(ctx, o)
+	if err != nil {
+		err = &tokenError{err}
+	}
+	return token, err
+}
+
+// tokenError is an error of Azure's library, which writes whole pages, in one line.
+type tokenError struct{ err error }
+
+func (e *tokenError) Unwrap() error { return e.err }
+
+func (e *tokenError) Error() string {
+	words := slices.DeleteFunc(strings.Fields(e.err.Error()), func(word string) bool { return strings.Trim(word, "-") == "" })
+	return "no token: " + strings.Join(words, " ")
 }
 
 func defaultChain(c Config) (azcore.TokenCredential, error) {
