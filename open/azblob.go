@@ -55,7 +55,7 @@ func (u storeURL) azblob(o Options, client *http.Client) (*azblob.Options, error
 		return nil, err
 	}
 	options := &azblob.Options{
-		Prefix: u.params.Get("prefix"), NoCreate: !create,
+		Prefix: u.params.Get("prefix"), NoCreate: !create || o.MustExist,
 		Client: &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: client}},
 	}
 	a, err := u.azureAccess(o, client)

@@ -6,6 +6,11 @@
 //	memory:                        gone when it closes
 //	http://HOST:PORT               a Leasehold server
 //	https://HOST?ca=FILE           the same over TLS, with a certificate authority of its own
+//	redis://HOST:PORT/DB           Redis, a Cluster (HOST,HOST or cluster=true), Sentinels (master=NAME)
+//	rediss://USER@HOST?auth=…      the same over TLS, here with tokens of Microsoft Entra ID
+//	azblob://ACCOUNT/CONTAINER     Azure Blob Storage's own leases
+//
+// docs/choosing-a-store.md has all parameters.
 package open
 
 import (
@@ -21,6 +26,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/internal/powers"
 )
 
 // Options are what a URL cannot or should not say. Nil is fine. A store ignores the
@@ -44,7 +50,8 @@ type Options struct {
 	// Modules keep tables of their own in an embedded database. Default none.
 	Modules []engine.Module
 
-	// MustExist refuses to make a missing database file. Default: it is made.
+	// MustExist refuses to make a missing database file, container or database.
+	// Default: it is made.
 	MustExist bool
 
 	// Reach is the address that others are given when they find the embedded
@@ -61,6 +68,7 @@ type Options struct {
 
 // driver is one kind of store.
 type driver struct {
+	kind   string   // in package powers
 	syntax string   // for messages
 	params []string // the URL's parameters
 	open   func(ctx context.Context, u storeURL, o Options) (leasehold.Store, error)
@@ -75,13 +83,13 @@ type storeURL struct {
 }
 
 var drivers = map[string]driver{
-	"sqlite": {syntax: "sqlite:FILE", params: []string{"durability"}, open: openSQLite},
-	"memory": {syntax: "memory:", open: openMemory},
-	"http":   {syntax: "http://HOST:PORT", open: openServer},
-	"redis":  {syntax: "redis://HOST:PORT", params: redisParams, open: openRedis},
-	"rediss": {syntax: "rediss://HOST:PORT", params: redissParams, open: openRedis},
-	"azblob": {syntax: "azblob://ACCOUNT/CONTAINER", params: azblobParams, open: openAzblob},
-	"https":  {syntax: "https://HOST:PORT", params: []string{"ca", "cert", "key"}, open: openServer},
+	"sqlite": {kind: powers.KindSQLite, syntax: "sqlite:FILE", params: []string{"durability"}, open: openSQLite},
+	"memory": {kind: powers.KindMemory, syntax: "memory:", open: openMemory},
+	"http":   {kind: powers.KindServer, syntax: "http://HOST:PORT", open: openServer},
+	"redis":  {kind: powers.KindRedis, syntax: "redis://HOST:PORT", params: redisParams, open: openRedis},
+	"rediss": {kind: powers.KindRedis, syntax: "rediss://HOST:PORT", params: redissParams, open: openRedis},
+	"azblob": {kind: powers.KindAzblob, syntax: "azblob://ACCOUNT/CONTAINER", params: azblobParams, open: openAzblob},
+	"https":  {kind: powers.KindServer, syntax: "https://HOST:PORT", params: []string{"ca", "cert", "key"}, open: openServer},
 }
 
 // Store opens the store at the URL. A wrong URL is ErrInvalid, with what would be
@@ -104,6 +112,16 @@ func Scheme(rawURL string) string {
 		return ""
 	}
 	return strings.ToLower(scheme)
+}
+
+// Lacks returns those of the powers that the store at the URL does not have, in the
+// words of docs/choosing-a-store.md. Of a wrong URL it knows nothing.
+func Lacks(rawURL string, all ...string) []string {
+	d, ok := drivers[Scheme(rawURL)]
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(p string) bool { return powers.Has(d.kind, p) })
 }
 
 func parse(rawURL string) (storeURL, driver, error) {

@@ -3,12 +3,10 @@
 // docs/choosing-a-store.md is tested against it.
 package powers
 
-import (
-	"slices"
-)
+import "slices"
 
 // Power is something that a store may lack, in the words of package storetest.
-type Power string
+type Power = string
 
 // The powers, and what they mean to a user.
 const (
@@ -70,7 +68,10 @@ var lacks = map[string][]Power{
 	KindSQLite: {},
 	KindServer: {HealthNames},
 	KindRedis:  {Priorities, KeptPlaces, ShownQueue, ForceRelease, Memory, CancelRecords, Cleanup, Watching},
-	KindAzblob: {},
+	KindAzblob: {
+		Priorities, KeptPlaces, ShownQueue, Transfer, ForceRelease, Finding, Memory, UniqueIDs,
+		MaxRenewals, History, Settings, Watching,
+	},
 	KindCosmos: {},
 }
 
