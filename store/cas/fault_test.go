@@ -75,7 +75,10 @@ func (e *env) status() leasehold.Status {
 }
 
 // heal ends all faults.
-func (e *env) heal() { e.service.beforeSwap, e.service.afterSwap, e.service.load = nil, nil, nil }
+func (e *env) heal() {
+	e.service.beforeSwap, e.service.afterSwap = nil, nil
+	e.service.setLoad(nil)
+}
 
 func (e *env) renew(g leasehold.Grant) (leasehold.Lease, error) {
 	return e.store.Renew(e.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
@@ -507,7 +510,7 @@ func TestCallerLeavesAndTheAnswerIsLost(t *testing.T) {
 	inBubble(t, func(e *env) {
 		e.service.afterSwap = func(int, cas.Write) error {
 			e.service.afterSwap = nil
-			e.service.load = func(string) error { e.service.load = nil; return down }
+			e.service.setLoad(func(string) error { e.service.setLoad(nil); return down })
 			return lost
 		}
 		e.want("Acquire", leave(e, leasehold.ID{}), leasehold.ReasonUnknown)
@@ -745,11 +748,10 @@ func TestFailureWithoutARecord(t *testing.T) {
 		_, err := e.store.Wait(e.Context(), r)
 		e.want("Wait", err, leasehold.ReasonTimeout)
 		synctest.Wait()
-		e.service.load = func(string) error { return nil }
-		w := make(chan error)
+				w := make(chan error)
 		go func() { _, err := e.store.Wait(e.Context(), r); w <- err }()
 		synctest.Wait()
-		e.service.load = func(string) error { return down }
+		e.service.setLoad(func(string) error { return down })
 		e.want("Wait", <-w, leasehold.ReasonTimeout)
 	})
 }
