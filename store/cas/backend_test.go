@@ -56,10 +56,8 @@ func (s *service) Close() error {
 }
 
 func (s *service) Load(ctx context.Context, resource string) (cas.Item, error) {
-	if s.load != nil {
-		if err := s.load(resource); err != nil {
-			return cas.Item{}, err
-		}
+	if err := s.loadFault(resource); err != nil {
+		return cas.Item{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return cas.Item{}, err
@@ -67,6 +65,23 @@ func (s *service) Load(ctx context.Context, resource string) (cas.Item, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.item(resource), nil
+}
+
+func (s *service) loadFault(resource string) error {
+	s.mu.Lock()
+	load := s.load
+	s.mu.Unlock()
+	if load == nil {
+		return nil
+	}
+	return load(resource)
+}
+
+// setLoad sets the fault of reads while operations run.
+func (s *service) setLoad(load func(string) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.load = load
 }
 
 func (s *service) item(resource string) cas.Item {
@@ -113,10 +128,8 @@ func (s *service) add(r leasehold.Record) {
 }
 
 func (s *service) Scan(_ context.Context, prefix, after string, n int) ([]cas.Item, error) {
-	if s.load != nil {
-		if err := s.load("scan"); err != nil {
-			return nil, err
-		}
+	if err := s.loadFault("scan"); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,6 +3,7 @@ package cas
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
@@ -14,9 +15,13 @@ type answer struct {
 	err error
 }
 
-// execute runs an operation in the background and waits for it, or until the
-// caller leaves: a write under way is not cut off, so that its outcome is known
-// to somebody.
+// grace is how long an operation under way is waited for after its caller's
+// context has ended. Mostly it ends by then, and the caller learns how.
+const grace = 500 * time.Millisecond
+
+// execute runs an operation in the background and waits for it, or until a moment
+// after the caller has left: a write under way is not cut off, so that its outcome
+// is known to somebody.
 func (s *Store) execute(ctx context.Context, op operation) (result, error) {
 	if ctx.Err() != nil {
 		return result{}, s.failure(op.name, op.resource, leasehold.ReasonUnavailable, context.Cause(ctx))
@@ -42,11 +47,18 @@ func (s *Store) execute(ctx context.Context, op operation) (result, error) {
 	case a := <-done:
 		return s.refusal(op, a)
 	case <-ctx.Done():
-		if !over.CompareAndSwap(false, true) {
-			return s.refusal(op, <-done)
-		}
-		return result{}, s.failure(op.name, op.resource, leasehold.ReasonUnknown, context.Cause(ctx))
 	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case a := <-done:
+		return s.refusal(op, a)
+	case <-timer.C:
+	}
+	if !over.CompareAndSwap(false, true) {
+		return s.refusal(op, <-done)
+	}
+	return result{}, s.failure(op.name, op.resource, leasehold.ReasonUnknown, context.Cause(ctx))
 }
 
 // wake tells the waiters what an operation has changed.
