@@ -1,4 +1,4 @@
-package stores_test
+package azblob_test
 
 import (
 	"fmt"
