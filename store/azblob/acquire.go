@@ -109,8 +109,12 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 		return a.granted(v), nil, false
 	case v.locked():
 		a.inDoubt = false
-		g, err = a.conflict(ctx, v)
-		return g, err, false
+		return a.conflict(ctx, v)
+	}
+	if v.ended && v.state != lease.StateTypeAvailable {
+		if f := a.service.finishRelease(ctx, &v); f != nil {
+			return g, nothingDone(f), f.kind == raced
+		}
 	}
 	next := v
 	next.record = record{
@@ -174,19 +178,30 @@ func (a *acquisition) granted(v view) leasehold.Grant {
 }
 
 // conflict answers an acquire of a resource that is held: by this very lease, or
-// by another.
-func (a *acquisition) conflict(ctx context.Context, v view) (leasehold.Grant, error) {
-	if !a.r.ID.IsZero() && v.holder == a.r.Holder && v.state == lease.StateTypeLeased {
-		own, f := a.service.load(ctx, a.r.Resource, a.r.ID)
-		switch {
-		case f == nil:
-			l, err := a.extend(ctx, own, a.r.ID, a.r.TTL)
-			return leasehold.Grant{Lease: l, Idempotent: true}, err
-		case f.kind != notLeased:
-			return leasehold.Grant{}, f
-		}
+// by another. Again: it is no longer held.
+func (a *acquisition) conflict(ctx context.Context, v view) (g leasehold.Grant, err error, again bool) {
+	if a.r.ID.IsZero() || v.holder != a.r.Holder || v.state != lease.StateTypeLeased {
+		return g, a.heldBy(ctx, v), false
 	}
-	return leasehold.Grant{}, a.heldBy(ctx, v)
+	own, f := a.service.load(ctx, a.r.Resource, a.r.ID)
+	if f != nil && f.kind == notLeased {
+		now, f := a.service.load(ctx, a.r.Resource, leasehold.ID{})
+		switch {
+		case f != nil:
+			return g, f, false
+		case now.locked() && now.token == v.token: // by another lease of the same holder
+			return g, a.heldBy(ctx, now), false
+		}
+		return g, nil, true
+	}
+	if f != nil {
+		return g, f, false
+	}
+	l, err := a.extend(ctx, own, a.r.ID, a.r.TTL)
+	if reason := leasehold.ReasonOf(storeError("", "", err)); reason == leasehold.ReasonNotFound || reason == leasehold.ReasonExpired {
+		return g, err, true // it ended as it was to be renewed
+	}
+	return leasehold.Grant{Lease: l, Idempotent: true}, err, false
 }
 
 // leastRetry keeps waiters from looking all the time while a lease whose end is

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -43,65 +44,93 @@ func (s *Store) breakNow(ctx context.Context, r leasehold.BreakRequest) (leaseho
 	if r.Period != nil {
 		period = *r.Period
 	}
-	for inDoubt := false; ; {
-		v, f := s.service.load(ctx, r.Resource, leasehold.ID{})
-		switch {
-		case f != nil && inDoubt:
-			f.kind = lost
-			return leasehold.Lease{}, f
-		case f != nil:
-			return leasehold.Lease{}, f
-		case !v.locked():
-			return leasehold.Lease{}, refusal(leasehold.ReasonNotFound)
-		}
-		l, f := s.breakOnce(ctx, &v, period)
-		switch {
-		case f == nil:
-			return l, nil
-		case f.kind == lost && ctx.Err() == nil:
-			if l, done := s.brokeAnyway(ctx, &v, period); done {
-				return l, nil
-			}
-			inDoubt = true
-		case f.kind != raced:
-			return leasehold.Lease{}, f
+	b := &breakUnderWay{Store: s, mark: newMark(), period: period}
+	for {
+		l, again, err := b.attempt(ctx, r.Resource)
+		if !again {
+			return l, err
 		}
 	}
 }
 
-// breakOnce breaks the lease that was read. The note of it comes first: it says
-// when a breaking lease ends, which the service does not, and keeps a renewal from
-// bringing a broken lease back.
-func (s *Store) breakOnce(ctx context.Context, v *view, period time.Duration) (leasehold.Lease, *failure) {
-	note := breakNote{token: v.token, until: v.now.Add(period)}
-	if v.state == lease.StateTypeBreaking {
-		if before, f := s.service.loadBreak(ctx, v.resource); f == nil && before.token == v.token && before.until.Before(note.until) {
+// breakUnderWay is one break under way.
+type breakUnderWay struct {
+	*Store
+	mark   string
+	period time.Duration
+
+	noted bool // our note is there, so another may carry the break out
+	mine  bool // for the lease that is last
+	last  view // the lease that was to be broken
+}
+
+// attempt breaks the lease that is there. Again: something changed, or an answer
+// was lost.
+func (b *breakUnderWay) attempt(ctx context.Context, resource string) (l leasehold.Lease, again bool, err error) {
+	v, f := b.service.load(ctx, resource, leasehold.ID{})
+	switch {
+	case f != nil:
+		return l, false, b.undecided(f)
+	case b.mine && v.token != b.last.token:
+		return l, false, &failure{kind: lost, cause: errors.New("the resource was leased again before the answer was known")}
+	case b.mine && !v.locked() && !v.ended: // by our call, or by one who came later
+		return brokenLease(&b.last, 0), false, nil
+	case !v.locked():
+		return l, false, refusal(leasehold.ReasonNotFound)
+	}
+	mine, f := b.announce(ctx, &v)
+	if f != nil {
+		return l, f.kind == raced || f.kind == lost && ctx.Err() == nil, b.undecided(f)
+	}
+	b.last, b.mine = v, mine
+	sent := time.Now()
+	left, f := b.service.breakLease(ctx, resource, b.period, v.etag)
+	switch {
+	case f != nil && f.kind == lost:
+		return l, ctx.Err() == nil, f
+	case f != nil && f.kind == raced:
+		return l, true, nil
+	case f != nil:
+		return l, false, b.undecided(f)
+	case !mine: // another had announced it, and it is that one's
+		return l, false, refusal(leasehold.ReasonNotFound)
+	}
+	return brokenLease(&v, min(left, b.period)-time.Since(sent)), false, nil
+}
+
+// undecided is the failure of a break that another may still carry out.
+func (b *breakUnderWay) undecided(f *failure) *failure {
+	if b.noted && (f.kind == unsent || f.kind == busy) {
+		f.kind = lost
+	}
+	return f
+}
+
+// announce writes the note that the lease is being broken. The note comes first:
+// it says when a breaking lease ends, which the service does not; it keeps a
+// renewal from bringing a broken lease back; and of several who break a lease at
+// once it makes one the first, because the service tells each that he did it. Mine
+// is false for those who come later: they only make sure that it is done.
+func (b *breakUnderWay) announce(ctx context.Context, v *view) (mine bool, _ *failure) {
+	before, f := b.service.loadBreak(ctx, v.resource)
+	switch {
+	case f != nil:
+		return false, f
+	case before.mark == b.mark && before.token == v.token:
+		return true, nil
+	case before.token == v.token && before.until.IsZero():
+		return false, nil
+	}
+	note := breakNote{token: v.token, mark: b.mark, etag: before.etag}
+	if b.period > 0 {
+		note.until = v.now.Add(b.period)
+		if before.token == v.token && v.state == lease.StateTypeBreaking && before.until.Before(note.until) {
 			note.until = before.until
 		}
 	}
-	if f := s.service.storeBreak(ctx, v.resource, note); f != nil {
-		return leasehold.Lease{}, nothingDone(f)
-	}
-	sent := time.Now()
-	left, f := s.service.breakLease(ctx, v.resource, period, v.etag)
-	if f != nil {
-		return leasehold.Lease{}, f
-	}
-	return brokenLease(v, min(left, period)-time.Since(sent)), nil
-}
-
-// brokeAnyway looks whether a break whose answer was lost has happened.
-func (s *Store) brokeAnyway(ctx context.Context, v *view, period time.Duration) (leasehold.Lease, bool) {
-	now, f := s.service.load(ctx, v.resource, leasehold.ID{})
-	switch {
-	case f != nil || now.etag != v.etag && now.locked() || now.state == lease.StateTypeLeased:
-		return leasehold.Lease{}, false
-	case now.state == lease.StateTypeBreaking && period == 0:
-		return leasehold.Lease{}, false
-	case now.state == lease.StateTypeBreaking:
-		return s.shownLease(ctx, &now), true
-	}
-	return brokenLease(v, 0), true
+	f = b.service.storeBreak(ctx, v.resource, note)
+	b.noted = b.noted || f == nil || f.kind == lost
+	return true, f
 }
 
 // brokenLease is the answer of a break that leaves so much time.
@@ -141,19 +170,26 @@ func (s *Store) shownLease(ctx context.Context, v *view) leasehold.Lease {
 // own: nobody but its owner can write to a leased one.
 type breakNote struct {
 	token uint64
-	until time.Time
+	until time.Time // zero: at once
+	mark  string    // of who broke it
+	etag  azcore.ETag
 }
 
 const keyUntil = "until"
 
 func (s *service) breakBlob(resource string) string { return s.blob(resource) + breakSuffix }
 
+// storeBreak writes the note over the one that was read.
 func (s *service) storeBreak(ctx context.Context, resource string, b breakNote) *failure {
-	token, until := strconv.FormatUint(b.token, 10), b.until.UTC().Format(timeFormat)
-	name := encodeValue(resource)
-	return s.repeat(ctx, true, func(ctx context.Context) error {
+	name, token := encodeValue(resource), strconv.FormatUint(b.token, 10)
+	metadata := map[string]*string{keyName: &name, keyToken: &token, keyMark: &b.mark}
+	if !b.until.IsZero() {
+		until := b.until.UTC().Format(timeFormat)
+		metadata[keyUntil] = &until
+	}
+	return s.repeat(ctx, false, func(ctx context.Context) error {
 		_, err := s.client.NewBlockBlobClient(s.breakBlob(resource)).Upload(ctx, streaming.NopCloser(bytes.NewReader(nil)),
-			&blockblob.UploadOptions{Metadata: map[string]*string{keyName: &name, keyToken: &token, keyUntil: &until}})
+			&blockblob.UploadOptions{Metadata: metadata, AccessConditions: shownOrNew(leasehold.ID{}, b.etag)})
 		return err
 	})
 }
@@ -172,7 +208,10 @@ func (s *service) loadBreak(ctx context.Context, resource string) (breakNote, *f
 		return breakNote{}, nothingDone(f)
 	}
 	d := recordDecoder{pairs: lowered(got.Metadata)}
-	b := breakNote{token: uint64(d.number(keyToken, 1, leasehold.MaxToken)), until: d.time(keyUntil)}
+	b := breakNote{token: uint64(d.number(keyToken, 1, leasehold.MaxToken)), mark: d.pairs[keyMark], etag: deref(got.ETag)}
+	if d.pairs[keyUntil] != "" {
+		b.until = d.time(keyUntil)
+	}
 	if d.err != nil {
 		return breakNote{}, &failure{kind: failed, cause: errors.New("the note of a break cannot be read")}
 	}

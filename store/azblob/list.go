@@ -142,8 +142,8 @@ func (l *listing) viewOf(got *container.ListBlobsFlatResponse, item *container.B
 		return v, false
 	}
 	r, err := decodeRecord(item.Metadata)
-	if err != nil || r.resource != name {
-		return v, false // not ours
+	if err != nil || r.resource != name || r.ended {
+		return v, false // not ours, or released
 	}
 	v.record, v.exists = r, true
 	v.etag, v.modified, v.now = deref(item.Properties.ETag), deref(item.Properties.LastModified), deref(got.Date)

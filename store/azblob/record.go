@@ -28,6 +28,9 @@ type record struct {
 	// mark is the write's own: who lost the answer finds out by it.
 	mark string
 
+	// ended: the lease was released.
+	ended bool
+
 	// inContent: the caller's pairs are too large for metadata, and are the
 	// blob's content.
 	inContent bool
@@ -43,9 +46,11 @@ const (
 	keyRenewed  = "renewed"
 	keyRenewals = "renewals"
 	keyMark     = "mark"
-	keyContent  = "pairs" // its value is contentPairs
+	keyEnded    = "released" // its value is yes
+	keyContent  = "pairs"    // its value is contentPairs
 
 	contentPairs = "content"
+	yes          = "yes"
 )
 
 // maxBlobMetadata is what the service takes, in bytes of names and values.
@@ -68,6 +73,9 @@ func (r *record) encode() (metadata map[string]*string, content []byte, err erro
 	}
 	if !r.renewed.IsZero() {
 		pairs[keyRenewed] = r.renewed.UTC().Format(timeFormat)
+	}
+	if r.ended {
+		pairs[keyEnded] = yes
 	}
 	own := size(pairs)
 	for k, v := range r.metadata {
@@ -126,7 +134,7 @@ func decodeRecord(metadata map[string]*string) (record, error) {
 	if pairs[keyRenewed] != "" {
 		r.renewed = d.time(keyRenewed)
 	}
-	r.mark = pairs[keyMark]
+	r.mark, r.ended = pairs[keyMark], pairs[keyEnded] == yes
 	r.inContent = pairs[keyContent] == contentPairs
 	r.metadata = d.callerPairs()
 	return r, d.err

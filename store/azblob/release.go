@@ -35,29 +35,32 @@ func (s *Store) release(ctx context.Context, r leasehold.ReleaseRequest) (leaseh
 	return ended, nil
 }
 
-// end releases the service's lease. It was live when it was read last, or is so
-// far from its end that it is live now; so if it is gone after a lost answer, this
-// call or time has ended it since, and it was released.
+// end writes under the lease that it is released, and releases the service's. The
+// write is the release: the service would also release a lease that was broken or
+// has expired, and then two would have ended it. Who finds the write and the
+// service's lease still there, after a crash, ends that.
 func (s *Store) end(ctx context.Context, v *view, id leasehold.ID) *failure {
-	for inDoubt := false; ; {
-		_, f := s.service.releaseLease(ctx, v.resource, id, v.etag)
-		switch {
-		case f == nil, inDoubt && f.kind == notLeased:
-			v.state = lease.StateTypeAvailable
-			s.known.put(*v, leasehold.ID{})
-			return nil
-		case f.kind == lost && ctx.Err() == nil:
-			inDoubt = true // to release again does no harm: the id is gone or is this one
-		case f.kind == raced: // renewed elsewhere, or the cache is old
-			now, g := s.readOwn(ctx, v.resource, id)
-			if g != nil {
-				return g
-			}
-			*v = now
-		default:
+	next := *v
+	for {
+		next.ended, next.mark, next.metadata = true, newMark(), nil
+		f := s.storeOwn(ctx, &next, id)
+		if f == nil {
+			break
+		}
+		if f.kind != raced {
 			return f
 		}
+		if *v, f = s.readOwn(ctx, v.resource, id); f != nil { // renewed elsewhere, or the cache is old
+			return f
+		}
+		next = *v
 	}
+	s.known.drop(v.resource)
+	if _, f := s.service.releaseLease(ctx, v.resource, id, ""); f == nil {
+		next.state = lease.StateTypeAvailable
+		s.known.put(next, leasehold.ID{})
+	}
+	return nil
 }
 
 // Change swaps the id of an active lease.

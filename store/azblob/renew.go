@@ -2,6 +2,7 @@ package azblob
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
@@ -197,6 +198,11 @@ func (s *Store) storeOwn(ctx context.Context, v *view, id leasehold.ID) *failure
 		}
 		now, g := s.service.load(ctx, v.resource, id)
 		switch {
+		case v.ended && now.mark == v.mark: // notLeased, by ourselves
+			v.etag, v.modified = now.etag, now.modified
+			return nil
+		case g != nil && g.kind == notLeased && v.ended && f.kind == lost:
+			return s.endedAnyway(ctx, v)
 		case g != nil && g.kind == notLeased:
 			return g
 		case g != nil:
@@ -208,6 +214,22 @@ func (s *Store) storeOwn(ctx context.Context, v *view, id leasehold.ID) *failure
 			return &failure{kind: raced}
 		}
 	}
+}
+
+// endedAnyway looks whether a release whose answer was lost has happened, now that
+// its id has no lease.
+func (s *Store) endedAnyway(ctx context.Context, v *view) *failure {
+	now, f := s.service.load(ctx, v.resource, leasehold.ID{})
+	switch {
+	case f != nil:
+		return &failure{kind: lost, cause: f.cause}
+	case now.mark == v.mark:
+		v.etag, v.modified = now.etag, now.modified
+		return nil
+	case now.token == v.token: // broken or expired before
+		return &failure{kind: notLeased}
+	}
+	return &failure{kind: lost, cause: errors.New("the resource was leased again before the answer was known")}
 }
 
 // expired makes sure that a lease whose end has come, or may have, is over.

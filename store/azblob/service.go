@@ -132,8 +132,10 @@ type view struct {
 	infinite bool
 }
 
+// locked reports whether the blob has a live lease. The service's lease of one that
+// was released may still be there.
 func (v *view) locked() bool {
-	return v.state == lease.StateTypeLeased || v.state == lease.StateTypeBreaking
+	return !v.ended && (v.state == lease.StateTypeLeased || v.state == lease.StateTypeBreaking)
 }
 
 // load reads a blob; with an id, only if a lease with that id is live on it. A
@@ -179,6 +181,9 @@ func (s *service) loadProperties(ctx context.Context, resource string, id leaseh
 	v.exists, v.etag = true, deref(got.ETag)
 	v.modified, v.now = deref(got.LastModified), deref(got.Date)
 	v.state, v.infinite = deref(got.LeaseState), deref(got.LeaseDuration) == lease.DurationTypeInfinite
+	if v.ended && !id.IsZero() {
+		return v, &failure{kind: notLeased}
+	}
 	return v, nil
 }
 
@@ -282,6 +287,19 @@ func (s *service) breakLease(ctx context.Context, resource string, period time.D
 	})
 	s.clock.note(got.Date)
 	return time.Duration(deref(got.LeaseTime)) * time.Second, f
+}
+
+// finishRelease ends the service's lease of a blob whose lease was released: who
+// released it may have died in between.
+func (s *service) finishRelease(ctx context.Context, v *view) *failure {
+	if v.state != lease.StateTypeLeased && v.state != lease.StateTypeBreaking {
+		return nil
+	}
+	_, f := s.breakLease(ctx, v.resource, 0, v.etag)
+	if f != nil && f.kind == notLeased {
+		return nil // it has ended meanwhile
+	}
+	return f
 }
 
 func (s *service) changeLease(ctx context.Context, resource string, from, to leasehold.ID, was azcore.ETag) *failure {

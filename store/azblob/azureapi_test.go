@@ -1,4 +1,4 @@
-package stores_test
+package azblob_test
 
 import (
 	"context"
@@ -113,3 +113,9 @@ func (pipeAddr) String() string  { return "pipe" }
 
 // generous is for checks that load a busy machine.
 const generous = time.Minute
+
+// The limits of a ttl.
+const (
+	shortest = 15 * time.Second
+	longest  = 60 * time.Second
+)

@@ -1,7 +1,10 @@
-package stores_test
+package azblob_test
 
 import (
+	"fmt"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,6 +70,46 @@ func TestAzblobOnOurAPI(t *testing.T) {
 		_ = old.Close()
 		s := onAzureAPI(t, apis[old])
 		apis[s] = apis[old]
+		return s
+	}
+	storetest.Run(t, h)
+}
+
+// onAzurite is a store in a container of its own on azurite.
+func onAzurite(t testing.TB, transport *http.Transport, addr, name string) *azblob.Store {
+	t.Helper()
+	s, err := azblob.New(containerOf(t, transport, addr, name), &azblob.Options{Container: name, Timeout: generous})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func newTransport(t testing.TB) *http.Transport {
+	transport := &http.Transport{MaxIdleConnsPerHost: 256}
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport
+}
+
+// TestAzblobOnAzurite runs the contract in real time on somebody else's server.
+func TestAzblobOnAzurite(t *testing.T) {
+	server := testserver.Azurite(t)
+	transport := newTransport(t)
+	h := azblobHarness(false)
+	var containers sync.Map // by store
+	var count atomic.Int64
+	h.Open = func(t testing.TB) leasehold.Store {
+		name := fmt.Sprintf("leases%d", count.Add(1))
+		s := onAzurite(t, transport, server.Addr, name)
+		containers.Store(s, name)
+		return s
+	}
+	h.Reopen = func(t testing.TB, old leasehold.Store) leasehold.Store {
+		_ = old.Close()
+		name, _ := containers.Load(old)
+		s := onAzurite(t, transport, server.Addr, name.(string))
+		containers.Store(s, name)
 		return s
 	}
 	storetest.Run(t, h)
