@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"errors"
+	"io"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -68,8 +70,15 @@ func (s *Store) probe(ctx context.Context) error {
 	if err == nil {
 		_, err = s.loadSettings(ctx)
 	}
-	if err != nil {
-		return s.readFailure("open", "", err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	e := s.readFailure("open", "", err)
+	switch silent := errors.Is(err, context.DeadlineExceeded); {
+	case silent && s.opts.TLS != nil:
+		e.Cause = &described{"redis: no answer; does the server speak TLS?", err}
+	case errors.Is(err, io.EOF) && s.opts.TLS == nil:
+		e.Cause = &described{"redis: the server closed the connection; does it want TLS?", err}
+	}
+	return e
 }
