@@ -153,7 +153,10 @@ func TestLostAnswers(t *testing.T) {
 			g, err = s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "s", Holder: "h", TTL: time.Minute})
 			return err
 		},
-		func() error { _, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "s"}); return err },
+		func() error {
+			_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "s"})
+			return err
+		},
 		func() error {
 			l, err := s.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: "s"})
 			if err == nil && l.State != leasehold.StateReleased {

@@ -12,7 +12,7 @@ import (
 )
 
 // openFor is how long Open tries, however long calls may take.
-const openFor = 4500 * time.Millisecond
+const openFor = 4 * time.Second
 
 // Open connects, and tries whether the server is there, knows the user and lets
 // it run scripts. Close closes the connection.
@@ -66,9 +66,10 @@ func (p *tokenProvider) streaming() auth.StreamingCredentialsProvider {
 func (s *Store) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openFor)
 	defer cancel()
-	_, err := s.run(ctx, request{op: "open", resource: "leasehold", script: statusScript, args: []any{""}})
+	args := []any{flag(s.together), "leasehold", s.keys.prefix, "", flag(s.recording), "", ""}
+	_, err := eval(ctx, s.client, statusScript, s.scriptKeys("leasehold"), args)
 	if err == nil {
-		_, err = s.loadSettings(ctx)
+		err = s.client.HGetAll(ctx, s.keys.settings).Err()
 	}
 	if err == nil {
 		return nil
