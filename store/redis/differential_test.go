@@ -60,7 +60,9 @@ func (m *model) apply(o machine.Outcome) machine.Outcome {
 	return o
 }
 
-func (m *model) fresh() machine.Fresh { return machine.Fresh{Token: m.token + 1, ID: leasehold.NewID()} }
+func (m *model) fresh() machine.Fresh {
+	return machine.Fresh{Token: m.token + 1, ID: leasehold.NewID()}
+}
 
 // pair runs both.
 type pair struct {

@@ -51,7 +51,7 @@ func unsent(err error) bool {
 var refusals = []string{
 	"NOAUTH", "WRONGPASS", "NOPERM", "READONLY", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN",
 	"TRYAGAIN", "MISCONF", "OOM", "MOVED", "ASK", "CROSSSLOT", "NOREPLICAS", "ERR invalid password",
-	"ERR Client sent AUTH", "ERR AUTH", "ERR max number of clients", "ERR invalid DB index", "ERR DB index",
+	"ERR Client sent AUTH", "ERR Protocol error: unauthenticated", "ERR AUTH", "ERR max number of clients", "ERR invalid DB index", "ERR DB index",
 }
 
 // refused reports whether the server said that it did nothing.
@@ -75,6 +75,7 @@ func refused(err error) bool {
 // hints say what to do about an error.
 var hints = []struct{ prefix, hint string }{
 	{"NOAUTH", "the server wants a password and got none"},
+	{"ERR Protocol error: unauthenticated", "the server wants a password and got none"},
 	{"WRONGPASS", "the server refuses the user name or the password"},
 	{"NOPERM", "the user may not do this; docs/stores/redis.md lists the permissions"},
 	{"READONLY", "this server is a replica; connect to its master"},

@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"errors"
+	"io"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -10,7 +12,7 @@ import (
 )
 
 // openFor is how long Open tries, however long calls may take.
-const openFor = 4500 * time.Millisecond
+const openFor = 4 * time.Second
 
 // Open connects, and tries whether the server is there, knows the user and lets
 // it run scripts. Close closes the connection.
@@ -64,12 +66,20 @@ func (p *tokenProvider) streaming() auth.StreamingCredentialsProvider {
 func (s *Store) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openFor)
 	defer cancel()
-	_, err := s.run(ctx, request{op: "open", resource: "leasehold", script: statusScript, args: []any{""}})
+	args := []any{flag(s.together), "leasehold", s.keys.prefix, "", flag(s.recording), "", ""}
+	_, err := eval(ctx, s.client, statusScript, s.scriptKeys("leasehold"), args)
 	if err == nil {
-		_, err = s.loadSettings(ctx)
+		err = s.client.HGetAll(ctx, s.keys.settings).Err()
 	}
-	if err != nil {
-		return s.readFailure("open", "", err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	e := s.readFailure("open", "", err)
+	switch silent := errors.Is(err, context.DeadlineExceeded); {
+	case silent && s.opts.TLS != nil:
+		e.Cause = &described{"redis: no answer; does the server speak TLS?", err}
+	case errors.Is(err, io.EOF) && s.opts.TLS == nil:
+		e.Cause = &described{"redis: the server closed the connection; does it want TLS?", err}
+	}
+	return e
 }
