@@ -64,8 +64,11 @@ func (u storeURL) azblob(o Options, client *http.Client) (*azblob.Options, error
 	}
 	if isConnectionString(a.secret) {
 		options.ConnectionString = a.secret
-		options.Container, err = u.onlyPath(p, "CONTAINER")
-		return options, err
+		if len(p.path) > 1 {
+			return nil, invalid("has a longer path than a container; want azblob:///CONTAINER")
+		}
+		options.Container = strings.Join(p.path, "")
+		return options, u.noHost(p, "CONTAINER")
 	}
 	host, base, err := u.service(p, ".blob.core.windows.net")
 	if err != nil {
@@ -94,17 +97,13 @@ func (u storeURL) azblob(o Options, client *http.Client) (*azblob.Options, error
 // isConnectionString tells a connection string from a key, which is base64.
 func isConnectionString(secret string) bool { return strings.Contains(secret, ";") }
 
-// onlyPath is the path of a URL whose host is in a connection string.
-func (u storeURL) onlyPath(p place, want string) (string, error) {
+// noHost refuses a host where the connection string has it.
+func (u storeURL) noHost(p place, path string) error {
 	switch {
 	case len(p.hosts) > 0 || p.user != "" || p.password != "":
-		return "", invalid("names a host, and so does the connection string; want %s:///%s", u.scheme, want)
+		return invalid("names a host, and so does the connection string; want %s:///%s", u.scheme, path)
 	case u.params.Has("tls"):
-		return "", invalid("has tls, which the connection string says; leave it out")
-	case len(p.path) > 1:
-		return "", invalid("has a longer path than a container; want %s:///%s", u.scheme, want)
-	case len(p.path) == 0:
-		return "", nil
+		return invalid("has tls, which the connection string says; leave it out")
 	}
-	return p.path[0], nil
+	return nil
 }

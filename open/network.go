@@ -63,6 +63,8 @@ func (u storeURL) service(p place, domain string) (host, base string, err error)
 	switch {
 	case p.user != "" || p.password != "":
 		return "", "", invalid("carries a user or password; give the key as Options.Secret or by key-file")
+	case len(p.hosts) == 0:
+		return "", "", invalid("names no host, and there is no connection string; want %s", u.syntax)
 	case len(p.hosts) != 1:
 		return "", "", invalid("names %d hosts; want one", len(p.hosts))
 	}
@@ -140,7 +142,7 @@ func (u storeURL) httpClient(o Options) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Transport: &http.Transport{
+	return &http.Client{Timeout: callTimeout, Transport: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:     config,

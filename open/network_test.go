@@ -72,7 +72,7 @@ func TestNetworkedStoreRefuses(t *testing.T) {
 		{"rediss://localhost?ca=nowhere.pem", Options{}, "has a ca that cannot be read"},
 
 		{"azblob:leases", Options{}, "has no // after the scheme"},
-		{"azblob:///leases", Options{Secret: secret}, "names 0 hosts; want one"},
+		{"azblob:///leases", Options{Secret: secret}, "names no host, and there is no connection string; want azblob://ACCOUNT/CONTAINER"},
 		{"azblob://a,b/leases", Options{Secret: secret}, "names 2 hosts; want one"},
 		{"azblob://a b/leases", Options{Secret: secret}, "names a host that cannot be read"},
 		{"azblob://user:hunter2@a/leases", Options{}, "carries a user or password"},
@@ -88,6 +88,18 @@ func TestNetworkedStoreRefuses(t *testing.T) {
 		{"azblob:///leases?tls=true", Options{Secret: connection}, "has tls, which the connection string says"},
 		{"azblob:///a/b", Options{Secret: connection}, "has a longer path"},
 		{"azblob://a/leases?throughput=400", Options{}, `unknown parameter "throughput"`},
+
+		{"cosmos://a/b/c/d", Options{Secret: secret}, "has a longer path"},
+		{"cosmos://a?throughput=much", Options{Secret: secret}, `has the throughput "much"; want a number from 1`},
+		{"cosmos://a?throughput=1", Options{Secret: secret}, "want at least 400"},
+		{"cosmos://a?partition=hat", Options{Secret: secret}, "want resource, tenant or region"},
+		{"cosmos://a?create=maybe", Options{Secret: secret}, `has the create "maybe"`},
+		{"cosmos:a", Options{}, "has no // after the scheme"},
+		{"cosmos://a?tls=false", Options{Credential: noCredential{}}, "has tls=false, without which no token is sent"},
+		{"cosmos://a,b", Options{Secret: secret}, "names 2 hosts; want one"},
+		{"cosmos://a/db", Options{Secret: "AccountEndpoint=https://a/;AccountKey=" + secret + ";"}, "names a host, and so does the connection string"},
+		{"cosmos://a?ca=nowhere.pem", Options{Secret: secret}, "has a ca that cannot be read"},
+		{"azblob://a?ca=nowhere.pem", Options{Secret: secret}, "has a ca that cannot be read"},
 	}
 	for _, tt := range tests {
 		store, err := Store(t.Context(), tt.url, &tt.o)
@@ -158,6 +170,28 @@ func TestAzblobOptions(t *testing.T) {
 		}
 		if o.ServiceURL != tt.service || o.Account != tt.account || o.Container != tt.container || o.Key != secret {
 			t.Errorf("azblob options of %q = %q %q %q, want %q %q %q", tt.url, o.ServiceURL, o.Account, o.Container, tt.service, tt.account, tt.container)
+		}
+	}
+}
+
+func TestCosmosOptions(t *testing.T) {
+	tests := []struct{ url, endpoint, database, container string }{
+		{"cosmos://acme", "https://acme.documents.azure.com", "", ""},
+		{"cosmos://acme.documents.example.net/db", "https://acme.documents.example.net", "db", ""},
+		{"cosmos://127.0.0.1:8081/db/locks?tls=false", "http://127.0.0.1:8081", "db", "locks"},
+	}
+	for _, tt := range tests {
+		u, _, err := parse(tt.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := u.cosmos(Options{Secret: secret}, nil)
+		if err != nil {
+			t.Errorf("cosmos options of %q = %v", tt.url, err)
+			continue
+		}
+		if o.Endpoint != tt.endpoint || o.Database != tt.database || o.Container != tt.container || o.Key != secret {
+			t.Errorf("cosmos options of %q = %q %q %q, want %q %q %q", tt.url, o.Endpoint, o.Database, o.Container, tt.endpoint, tt.database, tt.container)
 		}
 	}
 }

@@ -9,6 +9,7 @@
 //	redis://HOST:PORT/DB           Redis, a Cluster (HOST,HOST or cluster=true), Sentinels (master=NAME)
 //	rediss://USER@HOST?auth=…      the same over TLS, here with tokens of Microsoft Entra ID
 //	azblob://ACCOUNT/CONTAINER     Azure Blob Storage's own leases
+//	cosmos://ACCOUNT/DATABASE/CONTAINER  Azure Cosmos DB for NoSQL
 //
 // docs/choosing-a-store.md has all parameters.
 package open
@@ -16,6 +17,8 @@ package open
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -89,6 +92,7 @@ var drivers = map[string]driver{
 	"redis":  {kind: powers.KindRedis, syntax: "redis://HOST:PORT", params: redisParams, open: openRedis},
 	"rediss": {kind: powers.KindRedis, syntax: "rediss://HOST:PORT", params: redissParams, open: openRedis},
 	"azblob": {kind: powers.KindAzblob, syntax: "azblob://ACCOUNT/CONTAINER", params: azblobParams, open: openAzblob},
+	"cosmos": {kind: powers.KindCosmos, syntax: "cosmos://ACCOUNT/DATABASE/CONTAINER", params: cosmosParams, open: openCosmos},
 	"https":  {kind: powers.KindServer, syntax: "https://HOST:PORT", params: []string{"ca", "cert", "key"}, open: openServer},
 }
 
@@ -102,7 +106,19 @@ func Store(ctx context.Context, rawURL string, o *Options) (leasehold.Store, err
 	if err != nil {
 		return nil, err
 	}
-	return d.open(ctx, u, *o)
+	store, err := d.open(ctx, u, *o)
+	return store, named(err)
+}
+
+// named puts the store's name into the text of its error: a user may have several.
+func named(err error) error {
+	var e *leasehold.Error
+	if !errors.As(err, &e) || e.Store == "" || e.Cause == nil || strings.Contains(err.Error(), e.Store) {
+		return err
+	}
+	named := *e
+	named.Cause = fmt.Errorf("%s: %w", e.Store, e.Cause)
+	return &named
 }
 
 // Scheme returns what stands before the URL's first colon, or "".

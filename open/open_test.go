@@ -14,7 +14,7 @@ import (
 )
 
 func TestStoreRefuses(t *testing.T) {
-	const known = "want one of azblob://ACCOUNT/CONTAINER, http://HOST:PORT, https://HOST:PORT, " +
+	const known = "want one of azblob://ACCOUNT/CONTAINER, cosmos://ACCOUNT/DATABASE/CONTAINER, http://HOST:PORT, https://HOST:PORT, " +
 		"memory:, redis://HOST:PORT, rediss://HOST:PORT, sqlite:FILE"
 	tests := []struct{ url, want string }{
 		{"", "has no scheme; " + known},

@@ -73,9 +73,7 @@ func TestRedis(t *testing.T) {
 	checkWorks(t, "redis://"+s.Addr+"/1?prefix=p:&history=false", nil)
 	t.Run("Unreachable", func(t *testing.T) { checkFails(t, "redis://127.0.0.1:1", nil, "redis") })
 	t.Run("Silent", func(t *testing.T) {
-		network := testserver.Proxy(t, s.Addr)
-		network.Swallow()
-		checkFails(t, "redis://"+network.Addr, nil, "redis")
+		checkFails(t, "redis://"+testserver.Silent(t), nil, "redis")
 	})
 	t.Run("TLSWhereThereIsNone", func(t *testing.T) { checkFails(t, "rediss://"+s.Addr, nil, "redis") })
 	t.Run("UnknownUser", func(t *testing.T) { checkFails(t, "redis://somebody:"+secret+"@"+s.Addr, nil, "redis") })
@@ -152,6 +150,9 @@ func TestAzblob(t *testing.T) {
 	t.Run("Unreachable", func(t *testing.T) {
 		checkFails(t, "azblob://127.0.0.1:1/a/leases?tls=false", &open.Options{Secret: testserver.AzuriteKey}, "azblob")
 	})
+	t.Run("Silent", func(t *testing.T) {
+		checkFails(t, "azblob://"+testserver.Silent(t)+"/a/leases?tls=false", &open.Options{Secret: testserver.AzuriteKey}, "azblob")
+	})
 	t.Run("TLSWhereThereIsNone", func(t *testing.T) {
 		checkFails(t, at+"/leases", &open.Options{Secret: testserver.AzuriteKey}, "azblob")
 	})
@@ -181,4 +182,40 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 			t.Errorf("Store(%s) = %v, %v, want an error", url, store, err)
 		}
 	}
+}
+
+func TestCosmos(t *testing.T) {
+	c := testserver.NewCertificate(t)
+	s := testserver.Cosmos(t)
+	secure := testserver.CosmosTLS(t, s.Addr, c)
+	checkWorks(t, "cosmos:///db/leases?throughput=400", &open.Options{Secret: testserver.CosmosConnection(s.Addr)})
+	checkWorks(t, "cosmos://"+s.Addr+"/db/leases?tls=false&create=false&partition=resource", &open.Options{Secret: testserver.CosmosKey})
+	checkWorks(t, "cosmos://"+secure+"?ca="+c.CertFile+"&key-file="+secretFile(t, testserver.CosmosKey), nil)
+	t.Run("MissingDatabase", func(t *testing.T) {
+		checkFails(t, "cosmos://"+s.Addr+"/missing?tls=false&create=false", &open.Options{Secret: testserver.CosmosKey}, "cosmos")
+	})
+	t.Run("KeyThatIsNone", func(t *testing.T) {
+		checkFails(t, "cosmos://"+s.Addr+"?tls=false", &open.Options{Secret: secret + "!"}, "cosmos")
+	})
+	t.Run("Unreachable", func(t *testing.T) {
+		checkFails(t, "cosmos://127.0.0.1:1?tls=false", &open.Options{Secret: testserver.CosmosKey}, "cosmos")
+	})
+	t.Run("TLSWhereThereIsNone", func(t *testing.T) {
+		checkFails(t, "cosmos://"+s.Addr, &open.Options{Secret: testserver.CosmosKey}, "cosmos")
+	})
+	t.Run("UnknownAuthority", func(t *testing.T) {
+		checkFails(t, "cosmos://"+secure, &open.Options{Secret: testserver.CosmosKey}, "cosmos")
+	})
+	t.Run("Silent", func(t *testing.T) {
+		checkFails(t, "cosmos://"+testserver.Silent(t)+"?tls=false", &open.Options{Secret: testserver.CosmosKey}, "cosmos")
+	})
+	t.Run("Tokens", func(t *testing.T) {
+		a := testserver.NewAuthority(t, c)
+		checkWorks(t, "cosmos://"+secure+"/db/leases?create=false&"+principal(t, a, c), nil)
+		if len(a.Requests()) == 0 {
+			t.Error("no token was fetched")
+		}
+		a.Refuse(true)
+		checkFails(t, "cosmos://"+secure+"/db/leases?"+principal(t, a, c), nil, "cosmos")
+	})
 }

@@ -49,6 +49,7 @@ on a store:
   memory:                 nothing but this process, for trying things out
   redis://HOST:PORT/DB    Redis; rediss:// with TLS
   azblob://NAME/CONTAINER a storage account in Azure, or azblob:///CONTAINER
+  cosmos://NAME/DB/CONTAINER  a Cosmos DB account, or cosmos:///DB/CONTAINER
 
 Environment:
 

@@ -72,11 +72,17 @@ var lacks = map[string][]Power{
 		Priorities, KeptPlaces, ShownQueue, Transfer, ForceRelease, Finding, Memory, UniqueIDs,
 		MaxRenewals, History, Settings, Watching,
 	},
-	KindCosmos: {},
+	KindCosmos: {KeptPlaces, ForceRelease, History, Settings, Watching},
 }
 
-// Lacks returns what a kind of store lacks.
-func Lacks(kind string) []Power { return slices.Clone(lacks[kind]) }
+// Lacks returns what a kind of store lacks, for a harness as its capabilities.
+func Lacks[P ~string](kind string) []P {
+	lacking := make([]P, 0, len(lacks[kind]))
+	for _, p := range lacks[kind] {
+		lacking = append(lacking, P(p))
+	}
+	return lacking
+}
 
 // Has reports whether a kind of store has a power. An unknown kind has none.
 func Has(kind string, p Power) bool {

@@ -10,11 +10,13 @@
 package testserver
 
 import (
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 )
 
 // T is the part of testing.TB that is used here. Package testing itself registers
@@ -105,6 +107,33 @@ func FreePort(t T) int {
 	}
 	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// Silent returns the HOST:PORT of a server that accepts connections and never answers.
+func Silent(t T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("no free port: %v", err)
+	}
+	var served sync.WaitGroup
+	served.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			served.Go(func() {
+				_, _ = io.Copy(io.Discard, conn) // until the client gives up
+				conn.Close()
+			})
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		served.Wait()
+	})
+	return listener.Addr().String()
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
