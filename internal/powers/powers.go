@@ -84,8 +84,22 @@ func Lacks[P ~string](kind string) []P {
 	return lacking
 }
 
+// needs are the powers without which there is no other, as in the suite.
+var needs = map[Power][]Power{
+	Priorities: {Waiting}, KeptPlaces: {Waiting}, ShownQueue: {Waiting}, WaitTimes: {Waiting},
+	MetadataFilter: {Listing}, ExpiryRecords: {History}, CancelRecords: {History, Waiting},
+}
+
 // Has reports whether a kind of store has a power. An unknown kind has none.
 func Has(kind string, p Power) bool {
 	lacking, known := lacks[kind]
-	return known && !slices.Contains(lacking, p)
+	if !known || slices.Contains(lacking, p) {
+		return false
+	}
+	for _, needed := range needs[p] {
+		if !Has(kind, needed) {
+			return false
+		}
+	}
+	return true
 }

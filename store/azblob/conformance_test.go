@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/azblob"
 	"github.com/leasehold/leasehold/storetest"
@@ -19,11 +20,7 @@ import (
 
 // azblobLacks is what the service's own leases cannot do, and no more than
 // stores.md allows.
-var azblobLacks = []storetest.Capability{
-	storetest.KeptPlaces, storetest.Priorities, storetest.ShownQueue,
-	storetest.Memory, storetest.History, storetest.Watching, storetest.ForceRelease, storetest.Settings,
-	storetest.Finding, storetest.Transfer, storetest.MaxRenewals, storetest.UniqueIDs,
-}
+var azblobLacks = powers.Lacks[storetest.Capability](powers.KindAzblob)
 
 // onAzureAPI is a store on the project's own Azure API.
 func onAzureAPI(t testing.TB, api *azureAPI) *azblob.Store {

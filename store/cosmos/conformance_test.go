@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/cosmos"
 	"github.com/leasehold/leasehold/storetest"
@@ -15,9 +16,7 @@ import (
 
 // lacks is what Cosmos cannot do. The queue is of one process: priorities hold
 // there, and places are not kept.
-var lacks = []storetest.Capability{
-	storetest.KeptPlaces, storetest.Settings, storetest.ForceRelease, storetest.Watching, storetest.History,
-}
+var lacks = powers.Lacks[storetest.Capability](powers.KindCosmos)
 
 var containers atomic.Int32
 

@@ -6,16 +6,14 @@ import (
 	"testing"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/storetest"
 	"github.com/redis/go-redis/v9"
 )
 
 // lacking is what the store cannot do, and with it what builds on that.
-var lacking = []storetest.Capability{
-	storetest.KeptPlaces, storetest.Priorities, storetest.ShownQueue, storetest.Memory,
-	storetest.Watching, storetest.ForceRelease, storetest.Cleanup, storetest.CancelRecords,
-}
+var lacking = powers.Lacks[storetest.Capability](powers.KindRedis)
 
 // prefixes gives every store of a test keys of its own on one server.
 type prefixes struct{ last atomic.Int64 }
