@@ -38,7 +38,7 @@ func openAzblob(ctx context.Context, u storeURL, o Options) (leasehold.Store, er
 	store, err := azblob.Open(ctx, options)
 	if err != nil {
 		client.CloseIdleConnections()
-		return nil, err
+		return nil, named(err)
 	}
 	return azblobStore{store, client}, nil
 }

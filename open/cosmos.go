@@ -40,7 +40,7 @@ func openCosmos(ctx context.Context, u storeURL, o Options) (leasehold.Store, er
 	store, err := cosmos.Open(ctx, options)
 	if err != nil {
 		client.CloseIdleConnections()
-		return nil, err
+		return nil, named(err)
 	}
 	return cosmosStore{store, client}, nil
 }

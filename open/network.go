@@ -1,12 +1,16 @@
 package open
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/leasehold/leasehold"
 )
 
 // callTimeout is how long a server may be silent: less than five seconds, in which a
@@ -151,4 +155,15 @@ func (u storeURL) httpClient(o Options) (*http.Client, error) {
 		MaxIdleConnsPerHost: 64,
 		IdleConnTimeout:     90 * time.Second,
 	}}, nil
+}
+
+// named puts the store's name into the text of its error: a user may have several.
+func named(err error) error {
+	var e *leasehold.Error
+	if !errors.As(err, &e) || e.Store == "" || e.Cause == nil || strings.Contains(err.Error(), e.Store) {
+		return err
+	}
+	named := *e
+	named.Cause = fmt.Errorf("%s: %w", e.Store, e.Cause)
+	return &named
 }

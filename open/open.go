@@ -17,8 +17,6 @@ package open
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -106,19 +104,7 @@ func Store(ctx context.Context, rawURL string, o *Options) (leasehold.Store, err
 	if err != nil {
 		return nil, err
 	}
-	store, err := d.open(ctx, u, *o)
-	return store, named(err)
-}
-
-// named puts the store's name into the text of its error: a user may have several.
-func named(err error) error {
-	var e *leasehold.Error
-	if !errors.As(err, &e) || e.Store == "" || e.Cause == nil || strings.Contains(err.Error(), e.Store) {
-		return err
-	}
-	named := *e
-	named.Cause = fmt.Errorf("%s: %w", e.Store, e.Cause)
-	return &named
+	return d.open(ctx, u, *o)
 }
 
 // Scheme returns what stands before the URL's first colon, or "".

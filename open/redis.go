@@ -45,7 +45,7 @@ func openRedis(ctx context.Context, u storeURL, o Options) (leasehold.Store, err
 	store, err := redis.Open(ctx, options)
 	if err != nil {
 		client.CloseIdleConnections()
-		return nil, err
+		return nil, named(err)
 	}
 	return redisStore{store, client}, nil
 }

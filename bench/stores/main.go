@@ -79,7 +79,7 @@ func measure(ctx context.Context, o options, name string, start func(context.Con
 	if err != nil {
 		return err
 	}
-	rounds, err := takeTurns(ctx, o, contenders)
+	rounds, err := alternate(ctx, o, contenders)
 	if err != nil {
 		return err
 	}

@@ -25,9 +25,9 @@ type figures struct {
 
 const warmUp = 200 * time.Millisecond // worked and not counted
 
-// takeTurns measures each contender once a round, so that a slow minute of the
+// alternate measures each contender once a round, so that a slow minute of the
 // machine meets them all. The result is by contender.
-func takeTurns(ctx context.Context, o options, contenders []contender) ([][]figures, error) {
+func alternate(ctx context.Context, o options, contenders []contender) ([][]figures, error) {
 	all := make([][]figures, len(contenders))
 	for round := range o.rounds {
 		for i := range contenders {

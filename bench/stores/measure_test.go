@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-func TestTakeTurns(t *testing.T) {
+func TestAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options{rounds: 3, workers: 4, each: time.Second}
 		sleeping := func(name string, d time.Duration) contender {
 			return contender{name, func(context.Context, int) error { time.Sleep(d); return nil }}
 		}
 		contenders := []contender{sleeping("bare", time.Millisecond), sleeping("store", 2*time.Millisecond)}
-		rounds, err := takeTurns(t.Context(), o, contenders)
+		rounds, err := alternate(t.Context(), o, contenders)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,10 +37,10 @@ func TestTakeTurns(t *testing.T) {
 
 func TestFailureOfAPair(t *testing.T) {
 	broken := errors.New("broken")
-	_, err := takeTurns(t.Context(), options{rounds: 1, workers: 2, each: time.Minute},
+	_, err := alternate(t.Context(), options{rounds: 1, workers: 2, each: time.Minute},
 		[]contender{{"bare", func(context.Context, int) error { return broken }}})
 	if !errors.Is(err, broken) {
-		t.Errorf("takeTurns = %v, want the pair's error", err)
+		t.Errorf("alternate = %v, want the pair's error", err)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -74,26 +75,26 @@ func TLS(t T, addr string, c *Certificate) string {
 // item that is not there is 404.
 func CosmosTLS(t T, addr string, c *Certificate) string {
 	t.Helper()
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: addr})
-	direct := proxy.Director
-	proxy.Director = func(r *http.Request) {
-		direct(r)
-		r.Header.Set("X-Outside", r.Host)
-		r.Header.Set("x-ms-documentdb-query-enablecrosspartition", "True")
-		r.Header.Del("Accept-Encoding")
-	}
+	var outside atomic.Value
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: addr})
+		r.Out.Header.Set("x-ms-documentdb-query-enablecrosspartition", "True")
+		r.Out.Header.Del("Accept-Encoding") // the transport then decodes
+	}}
 	proxy.ModifyResponse = func(r *http.Response) error {
 		if r.Request.URL.Path != "/" {
 			return nil
 		}
 		body, err := io.ReadAll(r.Body)
 		r.Body.Close()
-		body = bytes.ReplaceAll(body, []byte(addr), []byte(r.Request.Header.Get("X-Outside")))
+		body = bytes.ReplaceAll(body, []byte(addr), []byte(outside.Load().(string)))
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		r.Header.Set("Content-Length", strconv.Itoa(len(body)))
 		return err
 	}
-	return front(t, proxy, c)
+	at := front(t, proxy, c)
+	outside.Store(at)
+	return at
 }
 
 func front(t T, proxy *httputil.ReverseProxy, c *Certificate) string {
