@@ -445,6 +445,27 @@ func TestReadsSeeOwnWrites(t *testing.T) {
 	})
 }
 
+// A list of more leases than are kept in memory at a time.
+func TestLongList(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fake, s *cas.Store) {
+		for i := range 1100 {
+			r := request("h")
+			r.Resource = fmt.Sprintf("p/%04d", i)
+			if _, err := s.Acquire(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		page, err := s.List(t.Context(), leasehold.ListRequest{Prefix: "p/", Limit: 2})
+		if err != nil || len(page.Leases) != 2 || page.Leases[0].Resource != "p/0000" || page.Leases[1].Resource != "p/0001" {
+			t.Fatalf("List = %+v, %v; want the first two", page.Leases, err)
+		}
+		page, err = s.List(t.Context(), leasehold.ListRequest{Prefix: "p/", Limit: 2, Cursor: page.Cursor})
+		if err != nil || len(page.Leases) != 2 || page.Leases[0].Resource != "p/0002" {
+			t.Errorf("List = %+v, %v; want the next two", page.Leases, err)
+		}
+	})
+}
+
 func TestPartitions(t *testing.T) {
 	name, err := leasehold.Name{Environment: "prod", Region: "eu", Tenant: "acme é", Service: "pay", Resource: "1"}.Build()
 	if err != nil {
@@ -493,12 +514,17 @@ func TestSeveralWriteRegions(t *testing.T) {
 			{"enableMultipleWriteLocations": true, "writableLocations": []any{region("a")}, "readableLocations": []any{region("a")}},
 			{"writableLocations": []any{region("a"), region("b")}, "readableLocations": []any{region("a"), region("b")}},
 		} {
-			f := newFake()
-			f.account = account
-			_, err := cosmos.Open(t.Context(), f.options())
-			e := wantReason(t, "Open", err, leasehold.ReasonUnavailable)
-			if !strings.Contains(e.Error(), "several write regions") {
-				t.Errorf("Open = %v, want the reason", e)
+			for _, there := range []bool{true, false} {
+				f := newFake()
+				f.account = account
+				if there {
+					f.containers["dbs/leasehold/colls/leases"] = map[string]any{"id": "leases"}
+				}
+				_, err := cosmos.Open(t.Context(), f.options())
+				e := wantReason(t, "Open", err, leasehold.ReasonUnavailable)
+				if !strings.Contains(e.Error(), "several write regions") || f.count("create database") > 0 {
+					t.Errorf("Open = %v, want the reason, and nothing created", e)
+				}
 			}
 		}
 		// One that gets a second write region later is refused from then on.
@@ -589,6 +615,9 @@ func TestOpenFails(t *testing.T) {
 			return answers(f, "create", -1, 500)
 		}, leasehold.ReasonUnavailable, "500"},
 		"an unreachable host": {func(f *fake) func(*http.Request, string) (*http.Response, error) { return fails("", -1, errRefused) }, leasehold.ReasonUnavailable, "connection refused"},
+		"an unknown host": {func(f *fake) func(*http.Request, string) (*http.Response, error) {
+			return fails("", -1, &net.DNSError{Name: "fake.documents.azure.com", Err: "no such host"})
+		}, leasehold.ReasonUnavailable, "no such host"},
 		"silence": {func(f *fake) func(*http.Request, string) (*http.Response, error) {
 			return func(req *http.Request, _ string) (*http.Response, error) {
 				select {
