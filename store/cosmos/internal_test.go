@@ -17,7 +17,7 @@ import (
 )
 
 // Every row that the store can write comes back as it was.
-func TestDocumentRoundTrip(t *testing.T) {
+func TestDocumentsComeBackAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := rapid.Int64Range(0, 4e12).Draw(t, "ms")
 		row := machine.Row{
