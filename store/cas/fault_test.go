@@ -465,8 +465,8 @@ func TestUndo(t *testing.T) {
 	})
 }
 
-// leave cancels a call while its write is under way.
-func leave(e *env, id leasehold.ID) error {
+// abandon cancels a call while its write is under way.
+func abandon(e *env, id leasehold.ID) error {
 	ctx, cancel := context.WithCancelCause(e.Context())
 	e.service.beforeSwap = func(int, cas.Write) error {
 		e.service.beforeSwap = nil
@@ -483,7 +483,7 @@ func leave(e *env, id leasehold.ID) error {
 func TestCallerLeavesDuringTheWrite(t *testing.T) {
 	inBubble(t, func(e *env) {
 		start := time.Now()
-		err := e.want("Acquire", leave(e, leasehold.ID{}), leasehold.ReasonUnknown)
+		err := e.want("Acquire", abandon(e, leasehold.ID{}), leasehold.ReasonUnknown)
 		if err.Cause == nil || err.Cause.Error() != "had enough" || time.Since(start) >= time.Second {
 			t.Errorf("Acquire = %v after %v, want the cause soon", err, time.Since(start))
 		}
@@ -495,7 +495,7 @@ func TestCallerLeavesDuringTheWrite(t *testing.T) {
 			t.Errorf("record = %+v, want it abandoned", last)
 		}
 		id := leasehold.NewID()
-		e.want("Acquire", leave(e, id), leasehold.ReasonUnknown)
+		e.want("Acquire", abandon(e, id), leasehold.ReasonUnknown)
 		time.Sleep(2 * time.Second)
 		r := request("h")
 		r.ID = id
@@ -528,7 +528,7 @@ func TestCallerLeavesAndTheAnswerIsLost(t *testing.T) {
 			e.service.setLoad(func(string) error { e.service.setLoad(nil); return down })
 			return lost
 		}
-		e.want("Acquire", leave(e, leasehold.ID{}), leasehold.ReasonUnknown)
+		e.want("Acquire", abandon(e, leasehold.ID{}), leasehold.ReasonUnknown)
 		time.Sleep(2 * time.Second)
 		if e.status().Locked() {
 			t.Error("a grant that nobody received is there")
@@ -538,7 +538,7 @@ func TestCallerLeavesAndTheAnswerIsLost(t *testing.T) {
 
 func TestCloseWaitsForWrites(t *testing.T) {
 	inBubble(t, func(e *env) {
-		e.want("Acquire", leave(e, leasehold.ID{}), leasehold.ReasonUnknown)
+		e.want("Acquire", abandon(e, leasehold.ID{}), leasehold.ReasonUnknown)
 		if err := e.store.Close(); err != nil {
 			t.Fatal(err)
 		}
