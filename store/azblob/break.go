@@ -45,9 +45,9 @@ func (s *Store) breakNow(ctx context.Context, r leasehold.BreakRequest) (leaseho
 		period = *r.Period
 	}
 	b := &breakUnderWay{Store: s, mark: newMark(), period: period}
-	for {
+	for try := 0; ; try++ {
 		l, again, err := b.attempt(ctx, r.Resource)
-		if !again {
+		if !again || !paused(ctx, err, try) {
 			return l, err
 		}
 	}
@@ -80,16 +80,16 @@ func (b *breakUnderWay) attempt(ctx context.Context, resource string) (l leaseho
 	}
 	mine, f := b.announce(ctx, &v)
 	if f != nil {
-		return l, f.kind == raced || f.kind == lost && ctx.Err() == nil, b.undecided(f)
+		return l, f.kind == raced || f.kind == lost, b.undecided(f)
 	}
 	b.last, b.mine = v, mine
 	sent := time.Now()
 	left, f := b.service.breakLease(ctx, resource, b.period, v.etag)
 	switch {
 	case f != nil && f.kind == lost:
-		return l, ctx.Err() == nil, f
+		return l, true, f
 	case f != nil && f.kind == raced:
-		return l, true, nil
+		return l, true, f
 	case f != nil:
 		return l, false, b.undecided(f)
 	case !mine: // another had announced it, and it is that one's
@@ -100,7 +100,7 @@ func (b *breakUnderWay) attempt(ctx context.Context, resource string) (l leaseho
 
 // undecided is the failure of a break that another may still carry out.
 func (b *breakUnderWay) undecided(f *failure) *failure {
-	if b.noted && (f.kind == unsent || f.kind == busy) {
+	if b.noted && (f.kind == unsent || f.kind == busy || f.kind == raced) {
 		f.kind = lost
 	}
 	return f
