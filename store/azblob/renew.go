@@ -231,8 +231,10 @@ func (s *Store) endedAnyway(ctx context.Context, v *view) *failure {
 	case now.token == v.token: // broken or expired before
 		return &failure{kind: notLeased}
 	}
-	return &failure{kind: lost, cause: errors.New("the resource was leased again before the answer was known")}
+	return &failure{kind: lost, cause: errLeasedAgain}
 }
+
+var errLeasedAgain = errors.New("the resource was leased again before the answer was known")
 
 // expired makes sure that a lease whose end has come, or may have, is over.
 func (s *Store) expired(ctx context.Context, v *view, id leasehold.ID) error {
