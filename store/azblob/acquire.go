@@ -94,6 +94,9 @@ func (a *acquisition) run(ctx context.Context) (leasehold.Grant, error) {
 			return g, err
 		}
 		a.known.drop(a.r.Resource)
+		if !paused(ctx, err, try) {
+			return g, a.undecided(err)
+		}
 		var f *failure
 		if v, f = a.reload(ctx, try); f != nil {
 			return leasehold.Grant{}, a.undecided(f)
@@ -127,7 +130,7 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 	var f *failure
 	next.etag, next.modified, f = a.service.store(ctx, &next.record, leasehold.ID{}, v.etag)
 	if f != nil {
-		return g, nothingDone(f), f.kind == raced || f.kind == leased || f.kind == unsent && ctx.Err() == nil
+		return g, nothingDone(f), f.kind == raced || f.kind == leased || f.kind == unsent
 	}
 	// A lease call that is still under way now fails: the blob is not as it was.
 	a.mark, a.sent, a.inDoubt = next.mark, time.Now(), false
@@ -138,7 +141,7 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 		return a.granted(next), nil, false
 	case f.kind == lost:
 		a.inDoubt = true
-		return g, f, ctx.Err() == nil
+		return g, f, true
 	}
 	return g, f, f.kind == raced || f.kind == leased || f.kind == breaking
 }
@@ -160,11 +163,12 @@ func (a *acquisition) reload(ctx context.Context, try int) (view, *failure) {
 }
 
 // undecided is the error of an acquire that ended without knowing the blob.
-func (a *acquisition) undecided(f *failure) *failure {
-	if a.inDoubt {
+func (a *acquisition) undecided(err error) error {
+	var f *failure
+	if a.inDoubt && errors.As(err, &f) {
 		f.kind = lost
 	}
-	return f
+	return err
 }
 
 func (a *acquisition) granted(v view) leasehold.Grant {
@@ -192,7 +196,7 @@ func (a *acquisition) conflict(ctx context.Context, v view) (g leasehold.Grant, 
 		case now.locked() && now.token == v.token: // by another lease of the same holder
 			return g, a.heldBy(ctx, now), false
 		}
-		return g, nil, true
+		return g, &failure{kind: raced}, true
 	}
 	if f != nil {
 		return g, f, false

@@ -45,10 +45,15 @@ func (s *Store) breakNow(ctx context.Context, r leasehold.BreakRequest) (leaseho
 		period = *r.Period
 	}
 	b := &breakUnderWay{Store: s, mark: newMark(), period: period}
-	for {
+	for try := 0; ; try++ {
 		l, again, err := b.attempt(ctx, r.Resource)
 		if !again {
 			return l, err
+		}
+		if !paused(ctx, err, try) {
+			var f *failure
+			errors.As(err, &f)
+			return l, b.undecided(f)
 		}
 	}
 }
@@ -59,9 +64,8 @@ type breakUnderWay struct {
 	mark   string
 	period time.Duration
 
-	noted bool // our note is there, so another may carry the break out
-	mine  bool // for the lease that is last
-	last  view // the lease that was to be broken
+	noted bool // our note is there, or may be, so another may carry the break out
+	last  view // the lease that the note is about
 }
 
 // attempt breaks the lease that is there. Again: something changed, or an answer
@@ -71,25 +75,21 @@ func (b *breakUnderWay) attempt(ctx context.Context, resource string) (l leaseho
 	switch {
 	case f != nil:
 		return l, false, b.undecided(f)
-	case b.mine && v.token != b.last.token:
-		return l, false, &failure{kind: lost, cause: errors.New("the resource was leased again before the answer was known")}
-	case b.mine && !v.locked() && !v.ended: // by our call, or by one who came later
-		return brokenLease(&b.last, 0), false, nil
+	case b.noted && (v.token != b.last.token || !v.locked() && !v.ended):
+		l, err = b.carriedOut(ctx, &v)
+		return l, false, err
 	case !v.locked():
 		return l, false, refusal(leasehold.ReasonNotFound)
 	}
 	mine, f := b.announce(ctx, &v)
 	if f != nil {
-		return l, f.kind == raced || f.kind == lost && ctx.Err() == nil, b.undecided(f)
+		return l, f.kind == raced || f.kind == lost, b.undecided(f)
 	}
-	b.last, b.mine = v, mine
 	sent := time.Now()
 	left, f := b.service.breakLease(ctx, resource, b.period, v.etag)
 	switch {
-	case f != nil && f.kind == lost:
-		return l, ctx.Err() == nil, f
-	case f != nil && f.kind == raced:
-		return l, true, nil
+	case f != nil && (f.kind == lost || f.kind == raced):
+		return l, true, f
 	case f != nil:
 		return l, false, b.undecided(f)
 	case !mine: // another had announced it, and it is that one's
@@ -100,7 +100,7 @@ func (b *breakUnderWay) attempt(ctx context.Context, resource string) (l leaseho
 
 // undecided is the failure of a break that another may still carry out.
 func (b *breakUnderWay) undecided(f *failure) *failure {
-	if b.noted && (f.kind == unsent || f.kind == busy) {
+	if b.noted && (f.kind == unsent || f.kind == busy || f.kind == raced) {
 		f.kind = lost
 	}
 	return f
@@ -129,8 +129,26 @@ func (b *breakUnderWay) announce(ctx context.Context, v *view) (mine bool, _ *fa
 		}
 	}
 	f = b.service.storeBreak(ctx, v.resource, note)
-	b.noted = b.noted || f == nil || f.kind == lost
+	if f == nil || f.kind == lost {
+		b.noted, b.last = true, *v
+	}
 	return true, f
+}
+
+// carriedOut answers a break of a lease that is gone, be it by a call of ours whose
+// answer was lost or by somebody who came later and found our note.
+func (b *breakUnderWay) carriedOut(ctx context.Context, v *view) (leasehold.Lease, error) {
+	note, f := b.service.loadBreak(ctx, v.resource)
+	switch {
+	case f != nil:
+		f.kind = lost
+		return leasehold.Lease{}, f
+	case v.token != b.last.token:
+		return leasehold.Lease{}, &failure{kind: lost, cause: errLeasedAgain}
+	case note.mark != b.mark:
+		return leasehold.Lease{}, refusal(leasehold.ReasonNotFound)
+	}
+	return brokenLease(&b.last, 0), nil
 }
 
 // brokenLease is the answer of a break that leaves so much time.

@@ -41,13 +41,13 @@ func (s *Store) release(ctx context.Context, r leasehold.ReleaseRequest) (leaseh
 // service's lease still there, after a crash, ends that.
 func (s *Store) end(ctx context.Context, v *view, id leasehold.ID) *failure {
 	next := *v
-	for {
+	for try := 0; ; try++ {
 		next.ended, next.mark, next.metadata = true, newMark(), nil
 		f := s.storeOwn(ctx, &next, id)
 		if f == nil {
 			break
 		}
-		if f.kind != raced {
+		if f.kind != raced || !paused(ctx, f, try) {
 			return f
 		}
 		if *v, f = s.readOwn(ctx, v.resource, id); f != nil { // renewed elsewhere, or the cache is old
@@ -99,9 +99,9 @@ func (s *Store) change(ctx context.Context, r leasehold.ChangeRequest) (leasehol
 // swapID changes the service's lease. If the answer is lost, to do it again does
 // no harm: the service takes a change to the id that is there as done.
 func (s *Store) swapID(ctx context.Context, v *view, r leasehold.ChangeRequest) *failure {
-	for {
+	for try := 0; ; try++ {
 		f := s.service.changeLease(ctx, v.resource, r.ID, r.Proposed, "")
-		if f == nil || f.kind != lost || ctx.Err() != nil {
+		if f == nil || f.kind != lost || !paused(ctx, f, try) {
 			return f
 		}
 	}

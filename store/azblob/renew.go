@@ -106,9 +106,9 @@ func mismatch(v *view, holder string, token uint64) leasehold.Reason {
 // extend restarts the ttl of a lease. The service's lease comes first: metadata
 // that says less than the service does no harm.
 func (s *Store) extend(ctx context.Context, v view, id leasehold.ID, ttl time.Duration) (leasehold.Lease, error) {
-	for {
+	for try := 0; ; try++ {
 		l, f, err := s.extendOnce(ctx, &v, id, ttl)
-		if f == nil || f.kind != raced {
+		if f == nil || f.kind != raced || !paused(ctx, f, try) {
 			s.forgetUnless(f == nil && err == nil, v.resource)
 			return l, either(f, err)
 		}
@@ -187,7 +187,7 @@ func (s *Store) restart(ctx context.Context, v *view, id leasehold.ID, ttl time.
 // storeOwn writes the metadata under the lease. A write whose answer was lost is
 // found again by its mark.
 func (s *Store) storeOwn(ctx context.Context, v *view, id leasehold.ID) *failure {
-	for {
+	for try := 0; ; try++ {
 		etag, modified, f := s.service.store(ctx, &v.record, id, v.etag)
 		if f == nil {
 			v.etag, v.modified = etag, modified
@@ -212,6 +212,8 @@ func (s *Store) storeOwn(ctx context.Context, v *view, id leasehold.ID) *failure
 			return nil
 		case now.etag != v.etag:
 			return &failure{kind: raced}
+		case !paused(ctx, f, try):
+			return f
 		}
 	}
 }
@@ -229,8 +231,10 @@ func (s *Store) endedAnyway(ctx context.Context, v *view) *failure {
 	case now.token == v.token: // broken or expired before
 		return &failure{kind: notLeased}
 	}
-	return &failure{kind: lost, cause: errors.New("the resource was leased again before the answer was known")}
+	return &failure{kind: lost, cause: errLeasedAgain}
 }
+
+var errLeasedAgain = errors.New("the resource was leased again before the answer was known")
 
 // expired makes sure that a lease whose end has come, or may have, is over.
 func (s *Store) expired(ctx context.Context, v *view, id leasehold.ID) error {

@@ -96,6 +96,14 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// paused lets time pass before something is tried again: after a lost answer, and
+// when others were faster several times. It reports false if there is no time left.
+func paused(ctx context.Context, err error, try int) bool {
+	var f *failure
+	waits := errors.As(err, &f) && (f.kind == lost || f.kind == unsent || f.kind == busy)
+	return !waits && try < maxTries || sleep(ctx, backoff(min(try, maxTries)))
+}
+
 // createContainer creates the container, unless another did or it must not.
 func (s *service) createContainer(ctx context.Context) *failure {
 	if !s.create {
