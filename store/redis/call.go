@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"sync/atomic"
+	"time"
 
 	"github.com/leasehold/leasehold"
 )
@@ -18,8 +19,8 @@ type request struct {
 	settings string // on a Cluster, where the script cannot read them
 	args     []any
 
-	// late gets the answer if the caller has left before it came.
-	late func(answer)
+	// late gets the outcome if the caller has left before it came.
+	late func(answer, error)
 }
 
 // newMark names one operation, so that its caller can see afterwards whether it
@@ -30,8 +31,8 @@ func newMark() string {
 	return hex.EncodeToString(b[:])
 }
 
-// do runs the script, and after a lost answer looks once whether it happened.
-func (s *Store) do(ctx context.Context, r request) (answer, error) {
+// execute runs the script, and after a lost answer looks once whether it happened.
+func (s *Store) execute(ctx context.Context, r request) (answer, error) {
 	a, err := s.run(ctx, r)
 	if err == nil {
 		return a, nil
@@ -51,8 +52,12 @@ func (s *Store) do(ctx context.Context, r request) (answer, error) {
 func (s *Store) run(ctx context.Context, r request) (answer, error) {
 	args := append([]any{flag(s.together), r.resource, s.keys.prefix, r.mark, flag(s.recording), r.settings}, r.args...)
 	result, err := s.eval(ctx, r.script, s.scriptKeys(r.resource), args, func(result any, err error) {
-		if a, bad := parseAnswer(result); err == nil && bad == nil && r.late != nil {
-			r.late(a)
+		var a answer
+		if err == nil {
+			a, err = parseAnswer(result)
+		}
+		if r.late != nil {
+			r.late(a, err)
 		}
 	})
 	if err != nil {
@@ -90,24 +95,31 @@ func (s *Store) eval(ctx context.Context, sc *script, keys []string, args []any,
 	}, late)
 }
 
-// await makes a call to the server in the time that it may take.
+// grace is how long a call goes on when its caller has left. Most answers come
+// within it, and an answer is better than a guess.
+const grace = 500 * time.Millisecond
+
+// outcome is what a call to the server came to.
+type outcome[T any] struct {
+	result T
+	err    error
+}
+
+// await makes a call to the server in the time that it may take. If the caller
+// does not get the outcome, late does.
 func await[T any](ctx context.Context, s *Store, call func(context.Context) (T, error), late func(T, error)) (T, error) {
-	type outcome struct {
-		result T
-		err    error
-	}
 	var none T
 	if err := ctx.Err(); err != nil {
 		return none, notSent{context.Cause(ctx)}
 	}
 	var taken atomic.Bool // by the caller, or by late
-	done := make(chan outcome, 1)
+	done := make(chan outcome[T], 1)
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
 	started := s.start(func(context.Context) {
 		defer cancel()
 		result, err := call(limited)
 		if taken.CompareAndSwap(false, true) {
-			done <- outcome{result, err}
+			done <- outcome[T]{result, err}
 		} else if late != nil {
 			late(result, err)
 		}
@@ -116,17 +128,33 @@ func await[T any](ctx context.Context, s *Store, call func(context.Context) (T, 
 		cancel()
 		return none, notSent{errClosed}
 	}
-	select {
-	case o := <-done:
+	if o, ok := receive(ctx, limited, done); ok {
 		return o.result, o.err
-	case <-ctx.Done():
-	case <-limited.Done():
 	}
 	if taken.CompareAndSwap(false, true) {
 		return none, lost{cause(ctx, limited)}
 	}
 	o := <-done
 	return o.result, o.err
+}
+
+// receive waits for the outcome, and a little longer than the caller's context
+// lasts.
+func receive[T any](ctx, limited context.Context, done <-chan outcome[T]) (outcome[T], bool) {
+	select {
+	case o := <-done:
+		return o, true
+	case <-limited.Done():
+		return outcome[T]{}, false
+	case <-ctx.Done():
+	}
+	select {
+	case o := <-done:
+		return o, true
+	case <-limited.Done():
+	case <-time.After(grace):
+	}
+	return outcome[T]{}, false
 }
 
 // cause is why the wait for an answer ended.

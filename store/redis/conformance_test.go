@@ -59,9 +59,11 @@ func conform(t *testing.T, client redis.UniversalClient, o Options, lacks ...sto
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	conform(t, newClient(t, testserver.Redis(t).Addr), Options{})
 }
 
 func TestConformanceWithoutHistory(t *testing.T) {
+	t.Parallel()
 	conform(t, newClient(t, testserver.Redis(t).Addr), Options{NoHistory: true}, storetest.History)
 }

@@ -93,7 +93,7 @@ func TestDifferential(t *testing.T) {
 				p.ids = append(p.ids, leasehold.NewID())
 			}
 			rt.Repeat(map[string]func(*rapid.T){
-				"acquire": p.acquire, "renew": p.renew, "release": p.release, "break": p.doBreak,
+				"acquire": p.acquire, "renew": p.renew, "release": p.release, "break": p.breakLease,
 				"change": p.change, "transfer": p.transfer, "pass": p.pass, "": p.compare,
 			})
 		})
@@ -222,7 +222,7 @@ func (p *pair) release(t *rapid.T) {
 	}
 }
 
-func (p *pair) doBreak(t *rapid.T) {
+func (p *pair) breakLease(t *rapid.T) {
 	r := leasehold.BreakRequest{Resource: someResources.Draw(t, "resource")}
 	if rapid.Bool().Draw(t, "has period") {
 		period := time.Duration(rapid.IntRange(0, 3).Draw(t, "period")) * 10 * time.Second

@@ -32,7 +32,7 @@ const grantFor = 4 * time.Second
 // acquireIndexed runs the script of an acquire with the indexes around it.
 func (s *Store) acquireIndexed(ctx context.Context, q request, r leasehold.AcquireRequest, id leasehold.ID) (answer, error) {
 	if s.together {
-		return s.do(ctx, q)
+		return s.execute(ctx, q)
 	}
 	in, err := s.admit(ctx, r)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) acquireIndexed(ctx context.Context, q request, r leasehold.Acqui
 		return answer{}, s.readFailure(q.op, q.resource, err)
 	}
 	q.settings = encode(facts)
-	a, err := s.do(ctx, q)
+	a, err := s.execute(ctx, q)
 	switch {
 	case err == nil && a.reason == "":
 		return a, nil
@@ -55,7 +55,7 @@ func (s *Store) acquireIndexed(ctx context.Context, q request, r leasehold.Acqui
 	if in.noted != "" {
 		s.retract(ctx, r.Resource, r.Caller, in.noted)
 	}
-	s.tell(ctx, settleScript, []string{s.keys.id(id)}, q.mark)
+	s.updateIndex(ctx, settleScript, []string{s.keys.id(id)}, q.mark)
 	return a, err
 }
 
@@ -124,12 +124,12 @@ func (s *Store) retract(ctx context.Context, resource, caller, noted string) {
 	if caller != "" {
 		keys = append(keys, s.keys.callerEnds(caller))
 	}
-	s.tell(ctx, retractScript, keys, resource, noted)
+	s.updateIndex(ctx, retractScript, keys, resource, noted)
 }
 
-// tell runs a script on an index whose failure does no harm that lasts: the
+// updateIndex runs a script on an index whose failure does no harm that lasts: the
 // context of the caller does not end it.
-func (s *Store) tell(ctx context.Context, sc *script, keys []string, args ...any) {
+func (s *Store) updateIndex(ctx context.Context, sc *script, keys []string, args ...any) {
 	if _, err := s.eval(context.WithoutCancel(ctx), sc, keys, args, nil); err != nil {
 		s.opts.Logger.Debug("redis: an index was not updated", "err", err)
 	}
@@ -151,10 +151,10 @@ func (s *Store) claim(ctx context.Context, q request, id leasehold.ID, ttl time.
 		switch {
 		case err != nil:
 			return "", err
-		case a.row["leaseId"] == id.Reveal() || pending:
-			return string(leasehold.ReasonIDInUse), nil
 		case a.row["former"] == id.Reveal():
 			return string(leasehold.ReasonReleased), nil
+		case a.row["leaseId"] == id.Reveal() || pending:
+			return string(leasehold.ReasonIDInUse), nil
 		}
 		dead = [2]string{theirs, mark}
 	}
@@ -179,7 +179,7 @@ func (s *Store) claimOnce(ctx context.Context, q request, id leasehold.ID, ttl t
 // renewIndexed runs the script of a renewal, and lets the indexes last as long.
 func (s *Store) renewIndexed(ctx context.Context, q request, r leasehold.RenewRequest) (answer, error) {
 	if s.together {
-		return s.do(ctx, q)
+		return s.execute(ctx, q)
 	}
 	q.settings = "{}"
 	if r.TTL != 0 {
@@ -189,10 +189,10 @@ func (s *Store) renewIndexed(ctx context.Context, q request, r leasehold.RenewRe
 		}
 		q.settings = encode(stored)
 	}
-	a, err := s.do(ctx, q)
+	a, err := s.execute(ctx, q)
 	if err == nil && a.reason == "" {
 		s.noteEnd(ctx, q.resource, a)
-		s.tell(ctx, lastScript, []string{s.keys.id(r.ID)}, q.resource, a.row["ttlMs"])
+		s.updateIndex(ctx, lastScript, []string{s.keys.id(r.ID)}, q.resource, a.row["ttlMs"])
 	}
 	return a, err
 }
@@ -223,14 +223,14 @@ func (s *Store) noteEnd(ctx context.Context, resource string, a answer) {
 // another id.
 func (s *Store) changeIndexed(ctx context.Context, q request, from, to leasehold.ID) (answer, error) {
 	if s.together {
-		return s.do(ctx, q)
+		return s.execute(ctx, q)
 	}
 	unusable, err := s.claim(ctx, q, to, leasehold.Infinite) // until the answer says how long
 	if err != nil {
 		return answer{}, s.readFailure(q.op, q.resource, err)
 	}
 	q.settings = encode(map[string]string{"unusable": unusable})
-	a, err := s.do(ctx, q)
+	a, err := s.execute(ctx, q)
 	switch {
 	case err == nil && a.reason == "":
 		if a.row["endsAt"] != "-1" {
@@ -240,7 +240,7 @@ func (s *Store) changeIndexed(ctx context.Context, q request, from, to leasehold
 			s.shorten(ctx, from, 24*time.Hour) // for a caller who repeats it
 		}
 	case leasehold.ReasonOf(err) != leasehold.ReasonUnknown && from != to && unusable == "":
-		s.tell(ctx, settleScript, []string{s.keys.id(to)}, q.mark)
+		s.updateIndex(ctx, settleScript, []string{s.keys.id(to)}, q.mark)
 		s.shorten(ctx, to, 24*time.Hour)
 	}
 	return a, err
@@ -265,7 +265,7 @@ func (s *Store) endIndexed(ctx context.Context, resource string, a answer) {
 	}
 	s.retract(ctx, resource, a.row["caller"], "")
 	if id, err := leasehold.ParseID(a.row["leaseId"]); err == nil {
-		s.tell(ctx, dropScript, []string{s.keys.id(id)}, a.row["claim"])
+		s.updateIndex(ctx, dropScript, []string{s.keys.id(id)}, a.row["claim"])
 	}
 }
 
@@ -296,7 +296,7 @@ func (s *Store) listStepApart(ctx context.Context, from, to string, n int) (list
 		if r := rows[i]; r["endsAt"] == "-1" || r.time("endsAt").After(now) {
 			step.leases = append(step.leases, r.lease(name, now))
 		} else if len(r) == 0 {
-			s.tell(ctx, forgetScript, []string{s.keys.names, s.keys.touched}, name, touched[i])
+			s.updateIndex(ctx, forgetScript, []string{s.keys.names, s.keys.touched}, name, touched[i])
 		}
 	}
 	return step, nil

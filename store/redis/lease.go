@@ -9,8 +9,8 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// minValidity is the least that must be left of a lease when its answer arrives.
-const minValidity = 100 * time.Millisecond
+// minRemaining is the least that must be left of a lease when its answer arrives.
+const minRemaining = 100 * time.Millisecond
 
 // Acquire implements leasehold.Store.
 func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
@@ -58,8 +58,8 @@ func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest, id leas
 		q.args = append(q.args, key, value)
 	}
 	if made {
-		q.late = func(a answer) {
-			if a.reason == "" {
+		q.late = func(a answer, err error) {
+			if err != nil || a.reason == "" {
 				s.abandon(r.Resource, id)
 			}
 		}
@@ -74,7 +74,7 @@ func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest, id leas
 // tooLate reports whether an answer came when hardly anything was left of the
 // lease.
 func tooLate(ttl time.Duration, sent time.Time) bool {
-	return ttl != leasehold.Infinite && ttl-drift(ttl)-time.Since(sent) < minValidity
+	return ttl != leasehold.Infinite && ttl-drift(ttl)-time.Since(sent) < minRemaining
 }
 
 var errTooLate = errors.New("the answer came when hardly anything was left of the lease")
@@ -124,8 +124,8 @@ func (s *Store) Release(ctx context.Context, r leasehold.ReleaseRequest) (leaseh
 	if err != nil {
 		return leasehold.Lease{}, err
 	}
-	wake := func(answer) { s.queues.Wake(resource) }
-	a, err := s.do(ctx, request{op: "release", resource: resource, script: releaseScript, mark: newMark(), late: wake, args: []any{
+	wake := func(answer, error) { s.queues.Wake(resource) }
+	a, err := s.execute(ctx, request{op: "release", resource: resource, script: releaseScript, mark: newMark(), late: wake, args: []any{
 		r.ID.Reveal(), r.Holder, r.Token, r.Why,
 	}})
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Store) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.
 	if r.Period != nil {
 		period = *r.Period
 	}
-	a, err := s.do(ctx, request{op: "break", resource: r.Resource, script: breakScript, mark: newMark(), args: []any{
+	a, err := s.execute(ctx, request{op: "break", resource: r.Resource, script: breakScript, mark: newMark(), args: []any{
 		period.Milliseconds(), r.Why,
 	}})
 	if err != nil {

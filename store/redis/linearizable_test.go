@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,6 +178,8 @@ type losing struct {
 	redis.UniversalClient
 	once   sync.Once
 	always bool
+	most   int32 // of those it loses always; zero: all
+	lost   atomic.Int32
 }
 
 func (l *losing) Process(ctx context.Context, c redis.Cmder) error {
@@ -186,7 +189,7 @@ func (l *losing) Process(ctx context.Context, c redis.Cmder) error {
 	}
 	lose := func() { c.SetErr(context.DeadlineExceeded) }
 	l.once.Do(lose)
-	if l.always {
+	if n := l.lost.Add(1); l.always && (l.most == 0 || n <= l.most) {
 		lose()
 	}
 	return c.Err()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -131,10 +132,40 @@ func TestOpenRefused(t *testing.T) {
 	})
 }
 
+// leastPermissions are those that docs/stores/redis.md lists.
+func leastPermissions(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/stores/redis.md")
+	must(t, err)
+	_, rules, ok := strings.Cut(string(text), "ACL SETUSER leasehold on >PASSWORD\n")
+	rules, _, closed := strings.Cut(rules, "```")
+	if !ok || !closed {
+		t.Fatal("docs/stores/redis.md lists no permissions")
+	}
+	return rules
+}
+
+// Those permissions are enough on a Cluster, with the few that are named there.
+func TestLeastPermissionsCluster(t *testing.T) {
+	addrs := startCluster(t)
+	for _, addr := range addrs {
+		setUser(t, addr, "", "leasehold", leastPermissions(t)+" +cluster|slots +command +readonly")
+	}
+	s, err := Open(t.Context(), &Options{Addrs: addrs, Username: "leasehold", Password: secret})
+	must(t, err)
+	defer s.Close()
+	for op, err := range operations(t.Context(), s, acquire(t, s, "r", "h", time.Minute).Lease) {
+		if errors.Is(err, leasehold.ErrUnavailable) || errors.Is(err, leasehold.ErrUnknown) {
+			t.Errorf("%s = %v, want an answer", op, err)
+		}
+	}
+	must(t, s.tidy(t.Context()))
+}
+
 // The permissions that docs/stores/redis.md lists are enough.
 func TestLeastPermissions(t *testing.T) {
 	server := testserver.Redis(t)
-	setUser(t, server.Addr, "", "leasehold", leastPermissions)
+	setUser(t, server.Addr, "", "leasehold", leastPermissions(t))
 	s, err := Open(t.Context(), &Options{Addrs: []string{server.Addr}, Username: "leasehold", Password: secret})
 	must(t, err)
 	defer s.Close()

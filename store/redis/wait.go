@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wantsWake is how long a release publishes for a waiter that has tried once. A
+// wakeFor is how long a release publishes for a waiter that has tried once. A
 // waiter tries at least every 6 s.
-const wantsWake = 15 * time.Second
+const wakeFor = 15 * time.Second
 
 // Wait implements leasehold.Waiter. Waiters of one store are served in order;
 // among stores the first to try is first.
@@ -53,7 +53,7 @@ func waitTimeout(stored map[string]string) time.Duration {
 
 // tryWaiting is one try of the first waiter.
 func (s *Store) tryWaiting(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	return s.tryAcquire(ctx, r, wantsWake)
+	return s.tryAcquire(ctx, r, wakeFor)
 }
 
 // waitFailed records that a wait ended without a grant.

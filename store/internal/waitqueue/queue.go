@@ -15,6 +15,17 @@ type waiter struct {
 
 	alone   bool // it found nobody waiting and has not tried yet
 	repeats bool // it tries once wherever it stands, because of its id
+
+	over     chan struct{} // closed when a later request with the same id took the place
+	replaced bool
+}
+
+// replace ends the wait, because another one took its place.
+func (w *waiter) replace() {
+	if !w.replaced {
+		w.replaced = true
+		close(w.over)
+	}
 }
 
 // queue is everybody in this process who waits for one resource. All fields are

@@ -77,6 +77,8 @@ func (q *Queues) ended(ctx context.Context, w *waiter, timeout <-chan time.Time)
 	select {
 	case <-q.closed:
 		return q.fail(ctx, w, leasehold.ReasonUnavailable)
+	case <-w.over:
+		return q.fail(ctx, w, leasehold.ReasonSuperseded)
 	case <-timeout:
 		return q.fail(ctx, w, leasehold.ReasonTimeout)
 	default:
@@ -101,6 +103,8 @@ func (q *Queues) pause(ctx context.Context, w *waiter, timeout <-chan time.Time,
 		return q.fail(ctx, w, leasehold.ReasonCancelled)
 	case <-q.closed:
 		return q.fail(ctx, w, leasehold.ReasonUnavailable)
+	case <-w.over:
+		return q.fail(ctx, w, leasehold.ReasonSuperseded)
 	case <-timeout:
 		return q.fail(ctx, w, leasehold.ReasonTimeout)
 	}
@@ -253,6 +257,7 @@ func (q *Queues) fail(ctx context.Context, w *waiter, reason leasehold.Reason) e
 		q.report(ctx, w, "cancelled")
 	case leasehold.ReasonTimeout:
 		q.report(ctx, w, "timeout")
+	case leasehold.ReasonSuperseded: // the wait goes on with the other request
 	default:
 		cause = errClosed
 	}

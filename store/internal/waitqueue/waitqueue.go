@@ -109,7 +109,8 @@ func New(o Options) *Queues {
 // so that a caller who adds the ttl to it never honours the lease too long.
 //
 // It ends with ReasonTimeout after the request's Timeout; with ReasonCancelled
-// when ctx ends; with ReasonUnavailable when the queues are closed; and with the
+// when ctx ends; with ReasonSuperseded when another request with the same ID comes
+// to wait in this process, and takes over its place; with ReasonUnavailable when the queues are closed; and with the
 // error of its own try where that is no conflict. A grant that arrives when ctx
 // has ended is released and answered as ReasonCancelled; if its ID was proposed
 // it stays and is ReasonUnknown: the caller can find it again by its id.
@@ -117,7 +118,7 @@ func (q *Queues) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 	if r.Timeout == 0 {
 		r.Timeout = DefaultTimeout
 	}
-	w := &waiter{r: r, since: time.Now(), signal: make(chan struct{}, 1)}
+	w := &waiter{r: r, since: time.Now(), signal: make(chan struct{}, 1), over: make(chan struct{})}
 	if !q.join(w) {
 		return leasehold.Grant{}, q.waitError(w, leasehold.ReasonUnavailable, errClosed)
 	}
@@ -263,14 +264,26 @@ func (q *Queues) join(w *waiter) bool {
 		q.queues[w.r.Resource] = x
 		w.alone = true
 	}
+	x.waiters = slices.Insert(x.waiters, x.position(w), w)
+	w.queue = x
+	w.repeats = !w.alone && !w.r.ID.IsZero()
+	return true
+}
+
+// position is where w joins. The place of an earlier request with the same id
+// becomes its own.
+func (x *queue) position(w *waiter) int {
+	for i, other := range x.waiters {
+		if !w.r.ID.IsZero() && other.r.ID == w.r.ID && !other.replaced {
+			other.replace()
+			return i + 1
+		}
+	}
 	i := slices.IndexFunc(x.waiters, func(other *waiter) bool { return other.r.Priority < w.r.Priority })
 	if i < 0 {
 		i = len(x.waiters)
 	}
-	x.waiters = slices.Insert(x.waiters, i, w)
-	w.queue = x
-	w.repeats = !w.alone && !w.r.ID.IsZero()
-	return true
+	return i
 }
 
 // remove takes w out of its queue; the next one becomes first.
