@@ -129,3 +129,15 @@ func mustOpen(t *testing.T, url string, o *open.Options) leasehold.Store {
 	}
 	return store
 }
+
+func TestLacks(t *testing.T) {
+	tests := []struct {
+		url  string
+		want int
+	}{{"sqlite:x", 0}, {"rediss://x", 1}, {"azblob://x/y", 2}, {"nonsense", 0}}
+	for _, tt := range tests {
+		if got := open.Lacks(tt.url, "watching", "finding", "waiting"); len(got) != tt.want {
+			t.Errorf("Lacks(%q) = %q, want %d", tt.url, got, tt.want)
+		}
+	}
+}
