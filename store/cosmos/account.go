@@ -51,7 +51,7 @@ func (a *account) check() error {
 	return nil
 }
 
-// emulator is a policy for loopback without TLS, where only emulators are. npm's
+// emulator is a policy for loopback, where only emulators are. npm's
 // cosmosdb-server answers 500 to the read of a document that is not there, unless
 // the request has the header of a query.
 type emulator struct{}

@@ -10,6 +10,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/store/chaos"
 	"github.com/leasehold/leasehold/store/cosmos"
 	"github.com/leasehold/leasehold/storetest"
 )
@@ -45,6 +46,9 @@ func TestConformance(t *testing.T) {
 				o := options
 				o.Container = container
 				s := open(t, o)
+				if partition == cosmos.ByTenant { // and through a wrapper without faults
+					s = chaos.Wrap(s, nil)
+				}
 				mu.Lock()
 				defer mu.Unlock()
 				used[s] = container

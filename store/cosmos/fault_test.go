@@ -708,6 +708,40 @@ func TestClientStaysItsOwners(t *testing.T) {
 	})
 }
 
+// A client with the SDK's own retries does not repeat a write that may have
+// happened, so a 412 is never the answer to one's own write.
+func TestClientWithRetriesOfItsOwn(t *testing.T) {
+	for _, status := range []int{408, 500, 502, 503, 504, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			key, _ := azcosmos.NewKeyCredential(testserver.CosmosKey)
+			client, err := azcosmos.NewClientWithKey("https://fake.documents.azure.com", key, f.options().Client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			s, err := cosmos.New(t.Context(), client, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			g, err := s.Acquire(t.Context(), request("h"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := answers(f, "replace", 1, status)
+			if status == 0 {
+				after = fails("replace", 1, errReset)
+			}
+			f.set(nil, after)
+			l, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
+			if err != nil || l.Renewals != 1 || f.count("replace") != 1 {
+				t.Errorf("Renew after %d = %+v, %v with %d writes; want one", status, l, err, f.count("replace"))
+			}
+		})
+	}
+}
+
 func TestOptions(t *testing.T) {
 	key := testserver.CosmosKey
 	for name, c := range map[string]struct {

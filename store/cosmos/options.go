@@ -147,7 +147,7 @@ func (o *Options) client(seen *account) (*azcosmos.Client, func(), error) {
 		return nil, nil, err
 	}
 	options, idle := o.clientOptions(seen)
-	if strings.HasPrefix(endpoint, "http:") {
+	if u, err := url.Parse(endpoint); err == nil && isLoopback(u.Hostname()) {
 		options.PerCallPolicies = append(options.PerCallPolicies, emulator{})
 	}
 	var client *azcosmos.Client

@@ -12,6 +12,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,9 +22,11 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/azurecred"
 	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/cosmos"
@@ -175,6 +179,55 @@ func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
+	}
+}
+
+// A service principal's tokens come from the authority, are sent to the account
+// and replaced before they end; when there are none any more, the error says so.
+func TestEntraID(t *testing.T) {
+	server := testserver.Cosmos(t)
+	certificate := testserver.NewCertificate(t)
+	authority := testserver.NewAuthority(t, certificate)
+	front := testserver.TLS(t, server.Addr, certificate)
+	transport := &http.Transport{TLSClientConfig: certificate.Client()}
+	t.Cleanup(transport.CloseIdleConnections)
+	const secret = "the-application's-secret"
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cred, err := azurecred.New(azurecred.Config{
+		Method: azurecred.ServicePrincipal, Tenant: testserver.AuthorityTenant, Client: testserver.AuthorityClient,
+		SecretFile: file, DisableInstanceDiscovery: true,
+		ClientOptions: azcore.ClientOptions{
+			Cloud:     cloud.Configuration{ActiveDirectoryAuthorityHost: authority.URL},
+			Transport: &http.Client{Transport: transport},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority.SetLifetime(3 * time.Second) // less than the SDK's margin: it asks again early
+	client := through(t, front)
+	client.Transport.(*http.Client).Transport.(*http.Transport).TLSClientConfig = certificate.Client()
+	s := open(t, cosmos.Options{Endpoint: "https://" + front, Credential: cred, Client: client})
+	g, err := s.Acquire(t.Context(), request("h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := len(authority.Requests())
+	if asked < 2 {
+		t.Errorf("the authority was asked %d times, want a new token before the old one ends", asked)
+	}
+	authority.Refuse(true)
+	time.Sleep(4 * time.Second) // until the last token has ended
+	_, err = s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
+	if e := wantReason(t, "Renew", err, leasehold.ReasonUnauthenticated); strings.Contains(e.Error(), secret) {
+		t.Errorf("Renew = %v, which has the secret", e)
+	}
+	authority.Refuse(false)
+	if _, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"}); err != nil {
+		t.Errorf("Renew with tokens again = %v", err)
 	}
 }
 
