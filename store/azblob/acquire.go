@@ -110,8 +110,9 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 	switch {
 	case v.locked() && a.mark != "" && v.mark == a.mark: // the answer was lost, but we have it
 		return a.granted(v), nil, false
+	case a.inDoubt && (v.mark != a.mark || v.state != lease.StateTypeAvailable): // we may have had it
+		return g, &failure{kind: lost, cause: errLeasedAgain}, false
 	case v.locked():
-		a.inDoubt = false
 		return a.conflict(ctx, v)
 	}
 	if v.ended && v.state != lease.StateTypeAvailable {

@@ -142,13 +142,7 @@ func alwaysFor(call string, x fault) func(*http.Request) fault {
 	}
 }
 
-// faulty is a store on our own API whose calls can fail.
-func faulty(t testing.TB) (*azblob.Store, *faults) {
-	api := newAzureAPI(t)
-	f := &faults{RoundTripper: api.transport}
-	return faultyOn(t, f, &azblob.Options{Timeout: generous}), f
-}
-
+// faultyOn is a store whose calls can fail.
 func faultyOn(t testing.TB, transport http.RoundTripper, o *azblob.Options) *azblob.Store {
 	s, err := azblob.New(containerOf(t, transport, "pipe", "leases"), o)
 	if err != nil {

@@ -24,10 +24,10 @@ func (l *locks) acquire(ctx context.Context, resource string) (unlock func(), er
 	case one.held <- struct{}{}:
 		return func() {
 			<-one.held
-			l.leave(resource, one)
+			l.drop(resource, one)
 		}, nil
 	case <-ctx.Done():
-		l.leave(resource, one)
+		l.drop(resource, one)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -47,7 +47,7 @@ func (l *locks) join(resource string) *lock {
 	return one
 }
 
-func (l *locks) leave(resource string, one *lock) {
+func (l *locks) drop(resource string, one *lock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if one.users--; one.users == 0 {
