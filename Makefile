@@ -7,6 +7,7 @@ TEST_FLAGS   ?=
 FUZZ_TIME    ?= 30s
 BENCH_TIME   ?= 1s
 COVERAGE     ?= coverage.out
+STORES_COVERAGE ?= coverage-stores.out
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TARGETS      ?= linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
@@ -17,11 +18,18 @@ BUILD_BINARY = CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.versi
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: deps
-deps: ## install what the tests need beyond Go (Debian; only what is missing)
+deps: ## install what all tests need beyond Go (Debian; only what is missing)
+	@scripts/deps redis-server
+
+.PHONY: deps-test
+deps-test:
 	@scripts/deps
+
+.PHONY: deps-emulators
+deps-emulators: test/emulators/node_modules/.package-lock.json ## install the emulators that test-stores needs (npm; once)
 
 .PHONY: build
 build: ## compile everything
@@ -32,13 +40,19 @@ binary: ## build the program into .bin/leasehold
 	$(BUILD_BINARY) -o .bin/leasehold ./cmd/leasehold
 
 # Three packages at a time, because many tests wait; vet runs in `make lint`, and
-# `make soak` draws more of each property.
+# `make soak` draws more of each property, `make test-stores` starts servers.
 .PHONY: test
-test: deps ## run the tests with the race detector
-	RAPID_CHECKS=$${RAPID_CHECKS:-25} $(GO) test -race -vet=off -p 3 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
+test: deps-test ## run the tests with the race detector
+	LEASEHOLD_TEST_STORES=0 RAPID_CHECKS=$${RAPID_CHECKS:-25} $(GO) test -race -vet=off -p 3 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
+
+# Their servers must be there: a missing one is a failure.
+.PHONY: test-stores
+test-stores: deps deps-emulators ## run the tests of the stores against real servers on loopback, with coverage
+	@GO=$(GO) scripts/test-stores -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) -coverprofile=$(STORES_COVERAGE)
+	@scripts/cover $(STORES_COVERAGE) stores
 
 .PHONY: soak
-soak: deps ## run the long forms of the crash, simulation and property tests
+soak: deps deps-emulators ## run the long forms of the crash, simulation and property tests
 	@GO=$(GO) scripts/soak
 
 .PHONY: cover
@@ -74,6 +88,10 @@ bench-blob: binary bench/blob/node_modules/.package-lock.json ## measure beside 
 .PHONY: bench-readers
 bench-readers: binary ## measure grants and blob reads beside event streams and scans of the history
 	cd bench/readers && $(GO) run . -leasehold ../../.bin/leasehold
+
+.PHONY: bench-stores
+bench-stores: deps deps-emulators ## measure each store beside its bare client, on this machine
+	$(GO) run ./bench/stores
 
 .PHONY: bench-check
 bench-check: ## vet and test the programs that measure, which are modules of their own

@@ -6,6 +6,12 @@
 //	memory:                        gone when it closes
 //	http://HOST:PORT               a Leasehold server
 //	https://HOST?ca=FILE           the same over TLS, with a certificate authority of its own
+//	redis://HOST:PORT/DB           Redis, a Cluster (HOST,HOST or cluster=true), Sentinels (master=NAME)
+//	rediss://USER@HOST?auth=…      the same over TLS, here with tokens of Microsoft Entra ID
+//	azblob://ACCOUNT/CONTAINER     Azure Blob Storage's own leases
+//	cosmos://ACCOUNT/DATABASE/CONTAINER  Azure Cosmos DB for NoSQL
+//
+// docs/choosing-a-store.md has all parameters.
 package open
 
 import (
@@ -17,8 +23,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/internal/powers"
 )
 
 // Options are what a URL cannot or should not say. Nil is fine. A store ignores the
@@ -32,10 +41,18 @@ type Options struct {
 	// system's certificate authorities.
 	TLS *tls.Config
 
+	// Secret is a networked store's password, account key or connection string.
+	// Default: what the URL says. It has no place in a URL either.
+	Secret string
+
+	// Credential is an Azure identity. Default: what the URL says.
+	Credential azcore.TokenCredential
+
 	// Modules keep tables of their own in an embedded database. Default none.
 	Modules []engine.Module
 
-	// MustExist refuses to make a missing database file. Default: it is made.
+	// MustExist refuses to make a missing database file, container or database.
+	// Default: it is made.
 	MustExist bool
 
 	// Reach is the address that others are given when they find the embedded
@@ -52,6 +69,7 @@ type Options struct {
 
 // driver is one kind of store.
 type driver struct {
+	kind   string   // in package powers
 	syntax string   // for messages
 	params []string // the URL's parameters
 	open   func(ctx context.Context, u storeURL, o Options) (leasehold.Store, error)
@@ -60,15 +78,20 @@ type driver struct {
 // storeURL is a parsed URL.
 type storeURL struct {
 	scheme string
+	syntax string // of its driver
 	rest   string // between the scheme's colon and the question mark, as written
 	params url.Values
 }
 
 var drivers = map[string]driver{
-	"sqlite": {syntax: "sqlite:FILE", params: []string{"durability"}, open: openSQLite},
-	"memory": {syntax: "memory:", open: openMemory},
-	"http":   {syntax: "http://HOST:PORT", open: openServer},
-	"https":  {syntax: "https://HOST:PORT", params: []string{"ca", "cert", "key"}, open: openServer},
+	"sqlite": {kind: powers.KindSQLite, syntax: "sqlite:FILE", params: []string{"durability"}, open: openSQLite},
+	"memory": {kind: powers.KindMemory, syntax: "memory:", open: openMemory},
+	"http":   {kind: powers.KindServer, syntax: "http://HOST:PORT", open: openServer},
+	"redis":  {kind: powers.KindRedis, syntax: "redis://HOST:PORT", params: redisParams, open: openRedis},
+	"rediss": {kind: powers.KindRedis, syntax: "rediss://HOST:PORT", params: redissParams, open: openRedis},
+	"azblob": {kind: powers.KindAzblob, syntax: "azblob://ACCOUNT/CONTAINER", params: azblobParams, open: openAzblob},
+	"cosmos": {kind: powers.KindCosmos, syntax: "cosmos://ACCOUNT/DATABASE/CONTAINER", params: cosmosParams, open: openCosmos},
+	"https":  {kind: powers.KindServer, syntax: "https://HOST:PORT", params: []string{"ca", "cert", "key"}, open: openServer},
 }
 
 // Store opens the store at the URL. A wrong URL is ErrInvalid, with what would be
@@ -93,12 +116,23 @@ func Scheme(rawURL string) string {
 	return strings.ToLower(scheme)
 }
 
+// Lacks returns those of the powers that the store at the URL does not have, in the
+// words of docs/choosing-a-store.md. Of a wrong URL it knows nothing.
+func Lacks(rawURL string, all ...string) []string {
+	d, ok := drivers[Scheme(rawURL)]
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(p string) bool { return powers.Has(d.kind, p) })
+}
+
 func parse(rawURL string) (storeURL, driver, error) {
 	u := storeURL{scheme: Scheme(rawURL)}
 	d, ok := drivers[u.scheme]
 	if !ok {
 		return u, d, unknownScheme(u.scheme)
 	}
+	u.syntax = d.syntax
 	rest, query, _ := strings.Cut(rawURL[len(u.scheme)+1:], "?")
 	u.rest = rest
 	var err error
@@ -123,6 +157,8 @@ func unknownScheme(scheme string) error {
 func (d driver) validate(u storeURL) error {
 	for _, name := range slices.Sorted(maps.Keys(u.params)) {
 		switch {
+		case !isWord(name): // a password with a stray question mark gets here too
+			return invalid("has a parameter that is none of its own; %s takes %s", d.syntax, strings.Join(d.params, ", "))
 		case len(d.params) == 0:
 			return invalid("has the parameter %.32q; %s takes none", name, d.syntax)
 		case !slices.Contains(d.params, name):
@@ -132,6 +168,10 @@ func (d driver) validate(u storeURL) error {
 		}
 	}
 	return nil
+}
+
+func isWord(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-_") == ""
 }
 
 func invalid(problem string, args ...any) error {

@@ -14,11 +14,12 @@ import (
 )
 
 func TestStoreRefuses(t *testing.T) {
-	const known = "want one of http://HOST:PORT, https://HOST:PORT, memory:, sqlite:FILE"
+	const known = "want one of azblob://ACCOUNT/CONTAINER, cosmos://ACCOUNT/DATABASE/CONTAINER, http://HOST:PORT, https://HOST:PORT, " +
+		"memory:, redis://HOST:PORT, rediss://HOST:PORT, sqlite:FILE"
 	tests := []struct{ url, want string }{
 		{"", "has no scheme; " + known},
 		{"leases.db", "has no scheme; " + known},
-		{"redis://localhost", `has the unknown scheme "redis"; ` + known},
+		{"consul://localhost", `has the unknown scheme "consul"; ` + known},
 		{"sqlite:", "names no file"},
 		{"sqlite://host/x.db", "names a host"},
 		{"sqlite:x%zz.db", "broken %XX"},
@@ -127,4 +128,16 @@ func mustOpen(t *testing.T, url string, o *open.Options) leasehold.Store {
 		t.Fatalf("Store(%q) = %v", url, err)
 	}
 	return store
+}
+
+func TestLacks(t *testing.T) {
+	tests := []struct {
+		url  string
+		want int
+	}{{"sqlite:x", 0}, {"rediss://x", 1}, {"azblob://x/y", 2}, {"nonsense", 0}}
+	for _, tt := range tests {
+		if got := open.Lacks(tt.url, "watching", "finding", "waiting"); len(got) != tt.want {
+			t.Errorf("Lacks(%q) = %q, want %d", tt.url, got, tt.want)
+		}
+	}
 }

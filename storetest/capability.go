@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/leasehold/leasehold"
 )
@@ -178,8 +179,9 @@ var probes = []probe{
 	}},
 	{Watching, func(e *env) error {
 		return callPower(e, func(s leasehold.Watcher, ctx context.Context) error {
-			ctx, cancel := context.WithCancel(ctx)
-			cancel()
+			// Long enough for a server to say that its store cannot.
+			ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+			defer cancel()
 			return s.Watch(ctx, leasehold.WatchRequest{}, func(leasehold.Notice) error { return nil })
 		})
 	}},

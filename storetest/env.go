@@ -28,7 +28,8 @@ type env struct {
 }
 
 func newEnv(t testing.TB, h Harness) *env {
-	e := &env{TB: t, h: h, short: min(h.MaxTTL, max(h.MinTTL, 3*time.Second)), long: min(h.MaxTTL, 10*time.Minute)}
+	// A coarse clock needs a ttl that is long beside its steps.
+	e := &env{TB: t, h: h, short: min(h.MaxTTL, max(h.MinTTL, 3*time.Second, 4*h.Slack)), long: min(h.MaxTTL, 10*time.Minute)}
 	if h.Bubble {
 		e.short = min(h.MaxTTL, max(h.MinTTL, 10*time.Second))
 	}

@@ -170,7 +170,7 @@ func timePassesWhileDown(e *env) {
 		e.pass(e.short / 8)
 		e.reopen()
 		left -= e.short / 8 * 2
-		if l := e.held(g.Lease); l.Remaining != left {
+		if l := e.held(g.Lease); !e.about(l.Remaining, left) {
 			e.Errorf("%v remain, want %v", l.Remaining, left)
 		}
 	}

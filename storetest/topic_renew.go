@@ -154,7 +154,7 @@ func renewForADay(e *env) {
 	e.pass(e.short - 1)
 	e.held(g.Lease)
 	e.pass(1)
-	e.reason("Renew", e.renewErr(g.Lease), leasehold.ReasonExpired)
+	e.reason("Renew", e.renewErr(g.Lease), e.lost(leasehold.ReasonExpired)...)
 }
 
 var limitChecks = []check{

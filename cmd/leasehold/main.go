@@ -21,9 +21,12 @@ package main
 import (
 	"context"
 	"os"
+
+	"github.com/redis/go-redis/v9/logging"
 )
 
 func main() {
+	logging.Disable() // of the Redis client: the command's own error says what failed, and where
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	os.Exit(a.run(context.Background(), os.Args[1:]))
 }

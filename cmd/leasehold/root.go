@@ -47,10 +47,14 @@ on a store:
   https://HOST?ca=FILE    a server with TLS (also &cert=FILE&key=FILE)
   sqlite:FILE             a database file that no server has open
   memory:                 nothing but this process, for trying things out
+  redis://HOST:PORT/DB    Redis; rediss:// with TLS
+  azblob://NAME/CONTAINER a storage account in Azure, or azblob:///CONTAINER
+  cosmos://NAME/DB/CONTAINER  a Cosmos DB account, or cosmos:///DB/CONTAINER
 
 Environment:
 
   LEASEHOLD_STORE         the store, where --store is not given
+  LEASEHOLD_STORE_SECRET  its password, key or connection string, if it has one
   LEASEHOLD_TOKEN_FILE    a file with the secret to show to a server
   LEASEHOLD_AUTH_TOKEN    the secret itself
   LEASEHOLD_HOLDER        who you are, where --holder is not given

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/test/process"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -22,10 +23,22 @@ func TestMain(m *testing.M) {
 }
 
 // The scripts run the real program, each in a directory of its own.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+
+// The same words on stores that have servers of their own. REDIS, AZURITE and COSMOS
+// are where they are, with the secrets that open them.
+func TestStoreScripts(t *testing.T) {
+	redis, azurite, cosmos := testserver.Redis(t), testserver.Azurite(t), testserver.Cosmos(t)
+	runScripts(t, "testdata/stores",
+		"REDIS="+redis.Addr, "AZURITE="+azurite.Addr, "COSMOS="+cosmos.Addr,
+		"AZURITE_SECRET="+testserver.AzuriteConnection(azurite.Addr), "COSMOS_SECRET="+testserver.CosmosConnection(cosmos.Addr))
+}
+
+func runScripts(t *testing.T, dir string, variables ...string) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: dir,
 		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, variables...)
 			e.Setenv("LEASEHOLD_STORE", "http://127.0.0.1:1") // nobody's: no script may reach a real server
 			e.Setenv("LEASEHOLD_HOLDER", "tester")
 			e.Setenv("GORACE", process.RaceOptions)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 
 	"github.com/leasehold/leasehold/internal/serve"
 	"github.com/spf13/cobra"
@@ -47,6 +48,7 @@ func newServe(a *app) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o := f.options
 		o.Store, o.Version = a.storeURL, readBuildInfo().Version // not the environment's store: it is where clients go
+		o.Secret = os.Getenv(secretVariable)
 		data := cmd.Flags().Changed("data") || cmd.Flags().Changed("durability")
 		switch {
 		case o.InMemory && (data || o.Store != ""):

@@ -16,6 +16,9 @@ import (
 const (
 	defaultStore = "http://127.0.0.1:8105"
 
+	// secretVariable has the password, key or connection string of a store.
+	secretVariable = "LEASEHOLD_STORE_SECRET"
+
 	// callTimeout bounds a call that does not wait.
 	callTimeout = 20 * time.Second
 )
@@ -44,7 +47,7 @@ func (a *app) open(ctx context.Context, command string) (leasehold.Store, error)
 	if err != nil {
 		return nil, err
 	}
-	return open.Store(ctx, a.url(), &open.Options{Token: token, MustExist: !mayCreate[command]})
+	return open.Store(ctx, a.url(), &open.Options{Token: token, Secret: os.Getenv(secretVariable), MustExist: !mayCreate[command]})
 }
 
 // authToken returns the secret to show to a server, if any: the flag's file, then

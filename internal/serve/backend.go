@@ -34,7 +34,9 @@ func openBackend(ctx context.Context, o Options, reach string, c *closers) (b *b
 		}
 	}
 	if o.Store != "" {
-		if b.store, err = open.Store(ctx, o.Store, o.storeOptions(reach)); err != nil {
+		options := o.storeOptions(reach)
+		options.Secret = o.Secret
+		if b.store, err = open.Store(ctx, o.Store, options); err != nil {
 			return nil, err
 		}
 		c.add(b.store.Close)

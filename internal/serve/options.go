@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/auth"
 )
@@ -33,6 +34,7 @@ type Options struct {
 	BlobListen string
 
 	Store      string // URL of the store to serve; empty: the one in Data
+	Secret     string // password, key or connection string of Store, where its URL has none
 	Data       string // directory of the embedded store and of blobs; made if it is missing
 	Durability string // full or normal
 	InMemory   bool   // instead of Data, a directory in memory that Close removes
@@ -130,6 +132,8 @@ func (o *Options) validate() error {
 		return invalid("--max-connections and --max-waiters must be at least 1")
 	case strings.HasPrefix(open.Scheme(o.Store), "http"):
 		return invalid("--store names a server; to serve, name a store, or none for the data directory")
+	case o.Store != "" && len(open.Lacks(o.Store, powers.Finding, powers.Listing)) > 0:
+		return invalid("--store names a store that cannot find a lease by its id, without which the APIs cannot serve it; use it straight, or serve another")
 	}
 	if err := auth.CheckBind(o.Listen, o.TokenFile != "", o.secure(), o.Insecure); err != nil {
 		return invalid("%v", err)

@@ -1,0 +1,105 @@
+// Package powers is the one table of what each kind of store lacks. The program
+// refuses by it, the conformance suite holds every store to it, and the table in
+// docs/choosing-a-store.md is tested against it.
+package powers
+
+import "slices"
+
+// Power is something that a store may lack, in the words of package storetest.
+type Power = string
+
+// The powers, and what they mean to a user.
+const (
+	Waiting        Power = "waiting"
+	Breaking       Power = "breaking"
+	Changing       Power = "changing"
+	Transfer       Power = "transfer"
+	Finding        Power = "finding"
+	Listing        Power = "listing"
+	ForceRelease   Power = "force-release"
+	History        Power = "history"
+	Settings       Power = "settings"
+	Cleanup        Power = "cleanup"
+	Watching       Power = "watching"
+	Priorities     Power = "priorities"
+	KeptPlaces     Power = "kept-places"
+	ShownQueue     Power = "shown-queue"
+	CancelRecords  Power = "cancel-records"
+	WaitTimes      Power = "wait-times"
+	MetadataFilter Power = "metadata-filter"
+	Infinite       Power = "infinite"
+	MaxRenewals    Power = "max-renewals"
+	UniqueIDs      Power = "unique-ids"
+	Memory         Power = "memory"
+	ExpiryRecords  Power = "expiry-records"
+	Downtime       Power = "downtime"
+	HealthNames    Power = "health-names"
+)
+
+// All are the powers in the order of the document.
+func All() []Power {
+	return []Power{
+		Waiting, Priorities, KeptPlaces, ShownQueue, WaitTimes,
+		Breaking, Changing, Transfer, ForceRelease,
+		Finding, Listing, MetadataFilter, Memory, UniqueIDs,
+		Infinite, MaxRenewals, Downtime, HealthNames,
+		History, ExpiryRecords, CancelRecords, Cleanup, Settings, Watching,
+	}
+}
+
+// The kinds of stores.
+const (
+	KindMemory = "memory"
+	KindSQLite = "sqlite"
+	KindServer = "server" // another Leasehold server
+	KindRedis  = "redis"
+	KindAzblob = "azblob"
+	KindCosmos = "cosmos"
+)
+
+// Kinds are the kinds of stores in the order of the document.
+func Kinds() []string {
+	return []string{KindMemory, KindSQLite, KindServer, KindRedis, KindAzblob, KindCosmos}
+}
+
+// lacks is the table. A store has what is not listed.
+var lacks = map[string][]Power{
+	KindMemory: {},
+	KindSQLite: {},
+	KindServer: {HealthNames},
+	KindRedis:  {Priorities, KeptPlaces, ShownQueue, ForceRelease, Memory, CancelRecords, Cleanup, Watching},
+	KindAzblob: {
+		Priorities, KeptPlaces, ShownQueue, Transfer, ForceRelease, Finding, Memory, UniqueIDs,
+		MaxRenewals, History, Settings, Watching,
+	},
+	KindCosmos: {KeptPlaces, ForceRelease, History, Settings, Watching},
+}
+
+// Lacks returns what a kind of store lacks, for a harness as its capabilities.
+func Lacks[P ~string](kind string) []P {
+	lacking := make([]P, 0, len(lacks[kind]))
+	for _, p := range lacks[kind] {
+		lacking = append(lacking, P(p))
+	}
+	return lacking
+}
+
+// needs are the powers without which there is no other, as in the suite.
+var needs = map[Power][]Power{
+	Priorities: {Waiting}, KeptPlaces: {Waiting}, ShownQueue: {Waiting}, WaitTimes: {Waiting},
+	MetadataFilter: {Listing}, ExpiryRecords: {History}, CancelRecords: {History, Waiting},
+}
+
+// Has reports whether a kind of store has a power. An unknown kind has none.
+func Has(kind string, p Power) bool {
+	lacking, known := lacks[kind]
+	if !known || slices.Contains(lacking, p) {
+		return false
+	}
+	for _, needed := range needs[p] {
+		if !Has(kind, needed) {
+			return false
+		}
+	}
+	return true
+}

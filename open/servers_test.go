@@ -1,0 +1,221 @@
+package open_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/open"
+)
+
+const secret = "hunter2"
+
+func secretFile(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "secret-file")
+	if err := os.WriteFile(file, []byte(content+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// checkWorks acquires and releases on the store at the URL.
+func checkWorks(t *testing.T, url string, o *open.Options) {
+	t.Helper()
+	store := mustOpen(t, url, o)
+	defer store.Close()
+	grant, err := store.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "open:" + t.Name(), Holder: "h", TTL: 30 * time.Second})
+	if err != nil {
+		t.Fatalf("Acquire on %s = %v", open.Scheme(url), err)
+	}
+	if _, err := store.Release(t.Context(), leasehold.ReleaseRequest{ID: grant.ID, Resource: grant.Resource}); err != nil {
+		t.Errorf("Release on %s = %v", open.Scheme(url), err)
+	}
+}
+
+// checkFails opens and acquires, expecting a clear error within 5 s that names the
+// store and not the secret.
+func checkFails(t *testing.T, rawURL string, o *open.Options, store string) {
+	t.Helper()
+	from := time.Now()
+	s, err := open.Store(t.Context(), rawURL, o)
+	if err == nil {
+		_, err = s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "h", TTL: 30 * time.Second})
+		s.Close()
+	}
+	if took := time.Since(from); took > 5*time.Second {
+		t.Errorf("it took %v to fail, want less than 5s", took)
+	}
+	if err == nil {
+		t.Fatal("it worked, want an error")
+	}
+	t.Logf("%v", err)
+	var failure *leasehold.Error
+	if !errors.As(err, &failure) || failure.Store != store || !strings.Contains(err.Error(), store) && !errors.Is(err, leasehold.ErrInvalid) {
+		t.Errorf("the error %q (%+v) does not name the store %s", err, failure, store)
+	}
+	if strings.Contains(err.Error(), secret) || strings.Contains(fmt.Sprintf("%+v", err), secret) {
+		t.Errorf("the error %q repeats the secret", err)
+	}
+}
+
+func TestRedis(t *testing.T) {
+	s := testserver.Redis(t)
+	checkWorks(t, "redis://"+s.Addr, nil)
+	checkWorks(t, "redis://"+s.Addr+"/1?prefix=p:&history=false", nil)
+	t.Run("Unreachable", func(t *testing.T) { checkFails(t, "redis://127.0.0.1:1", nil, "redis") })
+	t.Run("Silent", func(t *testing.T) {
+		checkFails(t, "redis://"+testserver.Silent(t), nil, "redis")
+	})
+	t.Run("TLSWhereThereIsNone", func(t *testing.T) { checkFails(t, "rediss://"+s.Addr, nil, "redis") })
+	t.Run("UnknownUser", func(t *testing.T) { checkFails(t, "redis://somebody:"+secret+"@"+s.Addr, nil, "redis") })
+}
+
+func TestRedisPassword(t *testing.T) {
+	s := testserver.Redis(t, "--requirepass", secret+"/", "--user", "reader", "on", ">"+secret, "~*", "&*", "+@read", "+@connection")
+	checkWorks(t, "redis://:"+url.PathEscape(secret+"/")+"@"+s.Addr, nil)
+	checkWorks(t, "redis://"+s.Addr, &open.Options{Secret: secret + "/"})
+	checkWorks(t, "redis://default@"+s.Addr+"?password-file="+secretFile(t, secret+"/"), nil)
+	t.Run("None", func(t *testing.T) { checkFails(t, "redis://"+s.Addr, nil, "redis") })
+	t.Run("Wrong", func(t *testing.T) { checkFails(t, "redis://:"+secret+"@"+s.Addr, nil, "redis") })
+	t.Run("ReadOnlyUser", func(t *testing.T) { checkFails(t, "redis://reader:"+secret+"@"+s.Addr, nil, "redis") })
+}
+
+func TestRedisTLS(t *testing.T) {
+	c := testserver.NewCertificate(t)
+	s := testserver.RedisTLS(t, c)
+	checkWorks(t, "rediss://"+s.Addr+"?ca="+c.CertFile, nil)
+	checkWorks(t, "rediss://"+s.Addr, &open.Options{TLS: c.Client()})
+	t.Run("UnknownAuthority", func(t *testing.T) { checkFails(t, "rediss://"+s.Addr, nil, "redis") })
+	t.Run("WithoutTLS", func(t *testing.T) { checkFails(t, "redis://"+s.Addr, nil, "redis") })
+}
+
+// principal are the parameters of a service principal at a loopback authority.
+func principal(t *testing.T, a *testserver.Authority, c *testserver.Certificate) string {
+	return url.Values{
+		"auth": {"service-principal"}, "tenant": {testserver.AuthorityTenant}, "client": {testserver.AuthorityClient},
+		"secret-file": {secretFile(t, secret)}, "authority": {a.URL}, "ca": {c.CertFile},
+	}.Encode()
+}
+
+// The user is found in the token, and tokens are replaced before they end.
+func TestRedisWithTokens(t *testing.T) {
+	c := testserver.NewCertificate(t)
+	a := testserver.NewAuthority(t, c)
+	a.SetLifetime(2 * time.Second)
+	s := testserver.RedisTLS(t, c, "--user", testserver.AuthorityObject, "on", "nopass", "~*", "&*", "+@all", "--user", "default", "off")
+	store := mustOpen(t, "rediss://"+s.Addr+"?"+principal(t, a, c), nil)
+	defer store.Close()
+	opened := len(a.Requests())
+	for deadline := time.Now().Add(20 * time.Second); len(a.Requests()) < opened+2; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d tokens were fetched, want more than %d", len(a.Requests()), opened+1)
+		}
+		if _, err := store.Status(t.Context(), "r"); err != nil {
+			t.Fatalf("Status = %v", err)
+		}
+	}
+	t.Run("Refused", func(t *testing.T) {
+		a.Refuse(true)
+		checkFails(t, "rediss://"+s.Addr+"?"+principal(t, a, c), nil, "redis")
+	})
+}
+
+func TestAzblob(t *testing.T) {
+	s := testserver.Azurite(t)
+	at := "azblob://" + s.Addr + "/" + testserver.AzuriteAccount
+	checkWorks(t, "azblob:///leases", &open.Options{Secret: testserver.AzuriteConnection(s.Addr)})
+	checkWorks(t, at+"/leases?tls=false&create=false", &open.Options{Secret: testserver.AzuriteKey})
+	checkWorks(t, at+"/others?tls=false&prefix=p-&key-file="+secretFile(t, testserver.AzuriteKey), nil)
+	t.Run("MissingContainer", func(t *testing.T) {
+		checkFails(t, at+"/missing?tls=false&create=false", &open.Options{Secret: testserver.AzuriteKey}, "azblob")
+	})
+	t.Run("WrongKey", func(t *testing.T) {
+		checkFails(t, at+"/leases?tls=false", &open.Options{Secret: "aHVudGVyMg=="}, "azblob")
+	})
+	t.Run("KeyThatIsNone", func(t *testing.T) {
+		checkFails(t, at+"/leases?tls=false", &open.Options{Secret: secret + "!"}, "azblob")
+	})
+	t.Run("ConnectionStringThatIsNone", func(t *testing.T) {
+		checkFails(t, "azblob:///leases", &open.Options{Secret: secret + ";"}, "azblob")
+	})
+	t.Run("Unreachable", func(t *testing.T) {
+		checkFails(t, "azblob://127.0.0.1:1/a/leases?tls=false", &open.Options{Secret: testserver.AzuriteKey}, "azblob")
+	})
+	t.Run("Silent", func(t *testing.T) {
+		checkFails(t, "azblob://"+testserver.Silent(t)+"/a/leases?tls=false", &open.Options{Secret: testserver.AzuriteKey}, "azblob")
+	})
+	t.Run("TLSWhereThereIsNone", func(t *testing.T) {
+		checkFails(t, at+"/leases", &open.Options{Secret: testserver.AzuriteKey}, "azblob")
+	})
+}
+
+func TestAzblobWithTokens(t *testing.T) {
+	c := testserver.NewCertificate(t)
+	a := testserver.NewAuthority(t, c)
+	s := testserver.AzuriteTLS(t, c)
+	at := "azblob://" + s.Addr + "/" + testserver.AzuriteAccount + "/leases?"
+	checkWorks(t, at+principal(t, a, c), nil)
+	t.Run("Refused", func(t *testing.T) {
+		a.Refuse(true)
+		checkFails(t, at+principal(t, a, c), nil, "azblob")
+	})
+	t.Run("UnknownAuthority", func(t *testing.T) {
+		checkFails(t, at, &open.Options{Secret: testserver.AzuriteKey}, "azblob")
+	})
+}
+
+// A context that has ended is not waited out.
+func TestOpenEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, url := range []string{"redis://127.0.0.1:1", "azblob://127.0.0.1:1/a/leases?tls=false"} {
+		if store, err := open.Store(ctx, url, &open.Options{Secret: testserver.AzuriteKey}); store != nil || err == nil {
+			t.Errorf("Store(%s) = %v, %v, want an error", url, store, err)
+		}
+	}
+}
+
+func TestCosmos(t *testing.T) {
+	c := testserver.NewCertificate(t)
+	s := testserver.Cosmos(t)
+	secure := testserver.CosmosTLS(t, s.Addr, c)
+	checkWorks(t, "cosmos:///db/leases?throughput=400", &open.Options{Secret: testserver.CosmosConnection(s.Addr)})
+	checkWorks(t, "cosmos://"+s.Addr+"/db/leases?tls=false&create=false&partition=resource", &open.Options{Secret: testserver.CosmosKey})
+	checkWorks(t, "cosmos://"+secure+"?ca="+c.CertFile+"&key-file="+secretFile(t, testserver.CosmosKey), nil)
+	t.Run("MissingDatabase", func(t *testing.T) {
+		checkFails(t, "cosmos://"+s.Addr+"/missing?tls=false&create=false", &open.Options{Secret: testserver.CosmosKey}, "cosmos")
+	})
+	t.Run("KeyThatIsNone", func(t *testing.T) {
+		checkFails(t, "cosmos://"+s.Addr+"?tls=false", &open.Options{Secret: secret + "!"}, "cosmos")
+	})
+	t.Run("Unreachable", func(t *testing.T) {
+		checkFails(t, "cosmos://127.0.0.1:1?tls=false", &open.Options{Secret: testserver.CosmosKey}, "cosmos")
+	})
+	t.Run("TLSWhereThereIsNone", func(t *testing.T) {
+		checkFails(t, "cosmos://"+s.Addr, &open.Options{Secret: testserver.CosmosKey}, "cosmos")
+	})
+	t.Run("UnknownAuthority", func(t *testing.T) {
+		checkFails(t, "cosmos://"+secure, &open.Options{Secret: testserver.CosmosKey}, "cosmos")
+	})
+	t.Run("Silent", func(t *testing.T) {
+		checkFails(t, "cosmos://"+testserver.Silent(t)+"?tls=false", &open.Options{Secret: testserver.CosmosKey}, "cosmos")
+	})
+	t.Run("Tokens", func(t *testing.T) {
+		a := testserver.NewAuthority(t, c)
+		checkWorks(t, "cosmos://"+secure+"/db/leases?create=false&"+principal(t, a, c), nil)
+		if len(a.Requests()) == 0 {
+			t.Error("no token was fetched")
+		}
+		a.Refuse(true)
+		checkFails(t, "cosmos://"+secure+"/db/leases?"+principal(t, a, c), nil, "cosmos")
+	})
+}

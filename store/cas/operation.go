@@ -1,0 +1,289 @@
+package cas
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
+)
+
+// operation is a change of one resource.
+type operation struct {
+	name     string
+	resource string
+
+	// decide is the rule. Known is the row by which the store knows the
+	// proposed id.
+	decide func(now machine.Instant, row machine.Row, known *machine.Row) machine.Outcome
+
+	proposed leasehold.ID // to be looked for in the whole store; zero: none
+	unasked  leasehold.ID // the id of a grant that is released if nobody receives it
+}
+
+// result is how an operation ended.
+type result struct {
+	out machine.Outcome
+	now machine.Instant
+}
+
+// attempt is one write, by its mark.
+type attempt struct {
+	mark string
+	result
+	before machine.Row // as it stood
+}
+
+// maxMarks is how many writes an item remembers. A write whose answer was lost
+// can be found as long as fewer others followed.
+const maxMarks = 8
+
+// run loads, decides and swaps until one of the writes counts or none is needed.
+func (s *Store) run(ctx context.Context, op operation) (result, error) {
+	unlock, err := s.ids.lock(ctx, op.proposed)
+	if err != nil {
+		return result{}, s.failure(op.name, op.resource, leasehold.ReasonUnavailable, err)
+	}
+	defer unlock()
+	r := &runner{Store: s, op: op}
+	for {
+		res, err, done := r.once(ctx)
+		if done {
+			return res, err
+		}
+		if r.doubts == 1 {
+			continue // find out at once, before others write over the mark
+		}
+		if !pause(ctx, backoff(len(r.attempts))) {
+			return result{}, r.failed(s.failure(op.name, op.resource, leasehold.ReasonUnavailable, errContention))
+		}
+	}
+}
+
+var errContention = errors.New("too many others changed the same resource")
+
+// backoff is the pause after the n-th lost race: short at first, at random so
+// that two who raced do not race again.
+func backoff(n int) time.Duration {
+	most := min(4*time.Millisecond<<min(n, 10), 250*time.Millisecond)
+	return mathrand.N(most) + time.Millisecond/2
+}
+
+// runner is an operation under way.
+type runner struct {
+	*Store
+	op       operation
+	attempts []attempt
+
+	doubt   bool     // the answer to the last write was lost
+	doubts  int      // how often in a row
+	version Version  // under which it was written
+	marks   []string // of the item before it
+}
+
+// once loads, decides and swaps. It is done unless it has to start again.
+func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
+	item, err := r.backend.Load(ctx, r.op.resource)
+	if err != nil {
+		return res, r.failed(r.backendError(r.op.name, r.op.resource, err, false)), true
+	}
+	if a := r.landed(item); a != nil {
+		return r.finish(ctx, *a, instant(item.Now))
+	}
+	if r.lostTrack(item) {
+		return res, r.failed(nil), true
+	}
+	if item.Version != r.version {
+		r.doubt = false // it is shut out
+	}
+	now := instant(item.Now)
+	row := remembered(item.Row, r.op.resource, now)
+	known, err := r.lookup(ctx, r.op, row, now)
+	if err != nil {
+		return res, r.failed(err), true
+	}
+	out := r.op.decide(now, row, known)
+	if out.Reason != "" || len(out.Steps) == 0 {
+		return r.nothingToWrite(ctx, item, result{out, now})
+	}
+	return r.swap(ctx, item, attempt{newMark(), result{out, now}, row.At(now)})
+}
+
+// nothingToWrite answers a refusal. A write in doubt must be shut out first, or
+// it could still happen afterwards.
+func (r *runner) nothingToWrite(ctx context.Context, item Item, res result) (result, error, bool) {
+	if !r.doubt {
+		return res, nil, true
+	}
+	if item.Version == "" {
+		return res, r.failed(nil), true // there is no item to write again
+	}
+	w := Write{Row: item.Row, Marks: addMark(newMark(), item.Marks)}
+	switch _, err := r.backend.Swap(ctx, item.Version, w); {
+	case err == nil:
+		return res, nil, true
+	case errors.Is(err, ErrRaced):
+		return res, nil, false
+	default:
+		return res, r.failed(nil), true
+	}
+}
+
+// swap writes what was decided.
+func (r *runner) swap(ctx context.Context, item Item, a attempt) (result, error, bool) {
+	a.out = r.roundUp(a)
+	stored := a.out.Steps[len(a.out.Steps)-1].Row
+	r.attempts = append(r.attempts, a)
+	written, err := r.backend.Swap(ctx, item.Version, Write{
+		Row: stored, Marks: addMark(a.mark, item.Marks), Records: records(a.now, a.out.Steps),
+	})
+	if err == nil {
+		return r.finish(ctx, a, instant(written.Now))
+	}
+	failure := r.backendError(r.op.name, r.op.resource, err, true)
+	switch {
+	case errors.Is(err, ErrRaced) && leasehold.ReasonOf(err) == "":
+		r.doubts = 0
+	case failure.Reason == leasehold.ReasonUnknown:
+		r.doubt, r.version, r.marks = true, item.Version, item.Marks
+		r.doubts++
+	default:
+		return result{}, r.failed(failure), true
+	}
+	return result{}, nil, false
+}
+
+// finish answers a write that happened, by the service's time after it. One that
+// needed a live lease and came after its end is undone.
+func (r *runner) finish(ctx context.Context, a attempt, now machine.Instant) (result, error, bool) {
+	a.now = now
+	if !needsLive(a) || now.Clock < a.before.Ends {
+		return a.result, nil, true
+	}
+	if err := r.undo(ctx, a.out.Row); err != nil {
+		r.doubt = true
+		return result{}, r.failed(nil), true
+	}
+	a.out.Reason = leasehold.ReasonExpired
+	a.out.Row = a.before.At(now)
+	return a.result, nil, true
+}
+
+// needsLive reports whether the write kept a lease alive.
+func needsLive(a attempt) bool {
+	return a.before.State.Locked() && a.out.Row.State == leasehold.StateActive
+}
+
+// undo marks a lease as expired that was renewed too late. If the row is no
+// longer that lease, or somebody ended it, there is nothing to undo.
+func (s *Store) undo(ctx context.Context, late machine.Row) error {
+	for n := 0; ; n++ {
+		item, err := s.backend.Load(ctx, late.Resource)
+		if err != nil {
+			return err
+		}
+		row, now := item.Row, instant(item.Now)
+		if row.ID != late.ID || row.Token != late.Token || !row.State.Locked() {
+			return nil
+		}
+		row.Ends = min(row.Ends, now.Clock)
+		out := machine.Expire(now, row)
+		_, err = s.backend.Swap(ctx, item.Version, Write{
+			Row: out.Row, Marks: addMark(newMark(), item.Marks), Records: records(now, out.Steps),
+		})
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, ErrRaced) || !pause(ctx, backoff(n)) {
+			return err
+		}
+	}
+}
+
+// landed returns the attempt whose mark the item has, if any.
+func (r *runner) landed(item Item) *attempt {
+	for i := range r.attempts {
+		if slices.Contains(item.Marks, r.attempts[i].mark) {
+			return &r.attempts[i]
+		}
+	}
+	return nil
+}
+
+// lostTrack reports that so many others have written since the write in doubt
+// that its mark may have come and gone.
+func (r *runner) lostTrack(item Item) bool {
+	if !r.doubt || item.Version == r.version || len(item.Marks) < maxMarks {
+		return false
+	}
+	return !slices.ContainsFunc(item.Marks, func(m string) bool { return slices.Contains(r.marks, m) })
+}
+
+// failed is the error of an operation that could not go on: what happened is
+// unknown if a write is in doubt.
+func (r *runner) failed(err error) error {
+	if !r.doubt {
+		return err
+	}
+	return r.failure(r.op.name, r.op.resource, leasehold.ReasonUnknown, err)
+}
+
+// roundUp moves the new end of a lease by the grain of the service's clock: the
+// time that it was counted from may be that much behind.
+func (s *Store) roundUp(a attempt) machine.Outcome {
+	out, last := a.out, len(a.out.Steps)-1
+	end := out.Row.Ends
+	switch kind := out.Steps[last].Kind; {
+	case s.traits.Grain == 0 || end == machine.Never:
+		return out
+	case kind == leasehold.KindAcquired, kind == leasehold.KindRenewed:
+		end += machine.Time(s.traits.Grain)
+	case kind == leasehold.KindBreaking:
+		end = min(end+machine.Time(s.traits.Grain), a.before.Ends)
+	}
+	out.Steps = slices.Clone(out.Steps)
+	out.Row.Ends, out.Steps[last].Row.Ends = end, end
+	return out
+}
+
+// memory is how long an ended lease is remembered.
+const memory = time.Hour
+
+// remembered is the row as the rules see it: without a lease that ended too long
+// ago.
+func remembered(row machine.Row, resource string, now machine.Instant) machine.Row {
+	if !row.At(now).State.Locked() && now.Clock-row.Ends > machine.Time(memory) {
+		return machine.Row{Resource: resource, Token: row.Token}
+	}
+	row.Resource = resource
+	return row
+}
+
+func newMark() string { return rand.Text()[:16] }
+
+func addMark(mark string, before []string) []string {
+	marks := append([]string{mark}, before...)
+	return marks[:min(len(marks), maxMarks)]
+}
+
+// records are the steps for the history.
+func records(now machine.Instant, steps []machine.Step) []leasehold.Record {
+	var all []leasehold.Record
+	for _, step := range steps {
+		if step.Kind == "" || strings.HasPrefix(step.Row.Resource, leasehold.HealthPrefix) {
+			continue
+		}
+		all = append(all, leasehold.Record{
+			At: now.WallTime(), Kind: step.Kind,
+			Resource: step.Row.Resource, Holder: step.Row.Holder, Token: step.Row.Token,
+			Before: step.Before, After: step.Row.State, Renewals: int(step.Row.Renewals),
+			Why: step.Why, Details: step.Details,
+		})
+	}
+	return all
+}

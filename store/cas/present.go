@@ -1,0 +1,38 @@
+package cas
+
+import (
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
+)
+
+// lease is the row's lease as it stands at now, without its id. What remains is
+// the least that may be true: the grain by which the service ends a lease late
+// is not shown, and its clock may be a grain behind.
+func (s *Store) lease(row machine.Row, now machine.Instant) leasehold.Lease {
+	return shorten(row.Lease(now), now, 2*s.traits.Grain)
+}
+
+// owned is lease with the id: for answers to the lease's owner only. If its time
+// has just started, all of it remains: the owner counts from before the call.
+func (s *Store) owned(res result) leasehold.Lease {
+	row := res.out.Row
+	off := 2 * s.traits.Grain
+	if n := len(res.out.Steps); n > 0 {
+		if kind := res.out.Steps[n-1].Kind; kind == leasehold.KindAcquired || kind == leasehold.KindRenewed {
+			off = s.traits.Grain
+		}
+	}
+	l := shorten(row.Lease(res.now), res.now, off)
+	l.ID = row.ID
+	return l
+}
+
+func shorten(l leasehold.Lease, now machine.Instant, off time.Duration) leasehold.Lease {
+	if off > 0 && l.State.Locked() && l.Remaining != leasehold.Infinite {
+		l.Remaining = max(1, l.Remaining-off)
+		l.ExpiresAt = now.WallTime().Add(l.Remaining)
+	}
+	return l
+}

@@ -1,0 +1,176 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"sync/atomic"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+// request is one run of a script on a resource.
+type request struct {
+	op       string // for errors
+	resource string
+	script   *script
+	mark     string // of this operation; empty: it changes nothing
+	settings string // on a Cluster, where the script cannot read them
+	args     []any
+
+	// late gets the outcome if the caller has left before it came.
+	late func(answer, error)
+}
+
+// newMark names one operation, so that its caller can see afterwards whether it
+// happened.
+func newMark() string {
+	var b [12]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// execute runs the script, and after a lost answer looks once whether it happened.
+func (s *Store) execute(ctx context.Context, r request) (answer, error) {
+	a, err := s.run(ctx, r)
+	if err == nil {
+		return a, nil
+	}
+	failed := s.failure(r.op, r.resource, err)
+	if failed.Reason != leasehold.ReasonUnknown || r.mark == "" || ctx.Err() != nil {
+		return answer{}, failed
+	}
+	look := request{op: r.op, resource: r.resource, script: statusScript, settings: r.settings, args: []any{r.mark}}
+	if a, err := s.run(ctx, look); err == nil && a.reason == "" {
+		return a.resolved(), nil
+	}
+	return answer{}, failed // it may happen yet
+}
+
+// run runs the script once.
+func (s *Store) run(ctx context.Context, r request) (answer, error) {
+	args := append([]any{flag(s.together), r.resource, s.keys.prefix, r.mark, flag(s.recording), r.settings}, r.args...)
+	result, err := s.eval(ctx, r.script, s.scriptKeys(r.resource), args, func(result any, err error) {
+		var a answer
+		if err == nil {
+			a, err = parseAnswer(result)
+		}
+		if r.late != nil {
+			r.late(a, err)
+		}
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	return parseAnswer(result)
+}
+
+// runIndex runs a script that belongs to no resource, where a script may use all
+// keys.
+func (s *Store) runIndex(ctx context.Context, sc *script, args ...any) (any, error) {
+	return s.eval(ctx, sc, s.scriptKeys(""), append([]any{"1", "", s.keys.prefix, "", flag(s.recording), ""}, args...), nil)
+}
+
+func (s *Store) scriptKeys(resource string) []string {
+	keys := s.keys.of(resource)
+	if s.together {
+		keys = append(keys, s.keys.indexes()...)
+	}
+	return keys
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// eval runs a script. It returns when the context ends, though the client
+// would go on reading; late then gets the outcome.
+func (s *Store) eval(ctx context.Context, sc *script, keys []string, args []any, late func(any, error)) (any, error) {
+	return await(ctx, s, func(ctx context.Context) (any, error) {
+		return eval(ctx, s.client, sc, keys, args)
+	}, late)
+}
+
+// grace is how long a call goes on when its caller has left. Most answers come
+// within it, and an answer is better than a guess.
+const grace = 500 * time.Millisecond
+
+// outcome is what a call to the server came to.
+type outcome[T any] struct {
+	result T
+	err    error
+}
+
+// await makes a call to the server in the time that it may take. If the caller
+// does not get the outcome, late does.
+func await[T any](ctx context.Context, s *Store, call func(context.Context) (T, error), late func(T, error)) (T, error) {
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, notSent{context.Cause(ctx)}
+	}
+	var taken atomic.Bool // by the caller, or by late
+	done := make(chan outcome[T], 1)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
+	started := s.start(func(context.Context) {
+		defer cancel()
+		result, err := call(limited)
+		if taken.CompareAndSwap(false, true) {
+			done <- outcome[T]{result, err}
+		} else if late != nil {
+			late(result, err)
+		}
+	})
+	if !started {
+		cancel()
+		return none, notSent{errClosed}
+	}
+	if o, ok := receive(ctx, limited, done); ok {
+		return o.result, o.err
+	}
+	if taken.CompareAndSwap(false, true) {
+		return none, lost{cause(ctx, limited)}
+	}
+	o := <-done
+	return o.result, o.err
+}
+
+// receive waits for the outcome, and a little longer than the caller's context
+// lasts.
+func receive[T any](ctx, limited context.Context, done <-chan outcome[T]) (outcome[T], bool) {
+	select {
+	case o := <-done:
+		return o, true
+	case <-limited.Done():
+		return outcome[T]{}, false
+	case <-ctx.Done():
+	}
+	select {
+	case o := <-done:
+		return o, true
+	case <-limited.Done():
+	case <-time.After(grace):
+	}
+	return outcome[T]{}, false
+}
+
+// cause is why the wait for an answer ended.
+func cause(ctx, limited context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return context.Cause(limited)
+}
+
+// notSent is the error of a call that never reached the server.
+type notSent struct{ error }
+
+func (e notSent) Unwrap() error { return e.error }
+
+// lost is the error of a call whose answer nobody waited for.
+type lost struct{ error }
+
+func (e lost) Unwrap() error { return e.error }

@@ -1,0 +1,72 @@
+package redis
+
+import (
+	"strings"
+
+	"github.com/leasehold/leasehold"
+)
+
+// keyspace names the keys.
+type keyspace struct {
+	prefix string
+	tagged bool // all keys are in one slot
+
+	// names orders the resources that have a lease, ends their ends; settings are
+	// the run-time settings; open is what a record of an expiry needs; history is
+	// a stream, numbered by seq.
+	names, ends, settings, open, history, seq string
+
+	// touched says when a name was last used, on a Cluster.
+	touched string
+}
+
+func newKeyspace(prefix string) keyspace {
+	k := keyspace{prefix: prefix, tagged: hashTag(prefix) != ""}
+	index := func(what string) string {
+		if k.tagged {
+			return prefix + "leases:" + what
+		}
+		return "{" + prefix + "leases}:" + what
+	}
+	k.names, k.ends, k.settings, k.touched = index("names"), index("ends"), index("settings"), index("touched")
+	k.open, k.history, k.seq = index("open"), index("history"), index("seq")
+	return k
+}
+
+// nameEscaper keeps braces out of names: they would be a hash tag.
+var nameEscaper = strings.NewReplacer("{", "%7B", "}", "%7D", "%", "%25")
+
+func (k keyspace) lease(resource string) string {
+	return k.prefix + "lease:" + nameEscaper.Replace(resource)
+}
+
+// companion is another key of the resource, in the slot of its lease.
+func (k keyspace) companion(resource, what string) string {
+	if k.tagged {
+		return k.prefix + what + ":" + nameEscaper.Replace(resource)
+	}
+	return "{" + k.lease(resource) + "}:" + what
+}
+
+func (k keyspace) id(id leasehold.ID) string { return k.prefix + "leaseid:" + id.Reveal() }
+
+// callerEnds is, on a Cluster, when the leases of one caller end.
+func (k keyspace) callerEnds(caller string) string {
+	return "{" + k.prefix + "leases}:caller:" + caller
+}
+
+// freed is the channel on which the end of a lease is published.
+func (k keyspace) freed() string { return k.prefix + "leases:freed" }
+
+// of are the keys of one resource, in the order of lib.lua.
+func (k keyspace) of(resource string) []string {
+	return []string{
+		k.lease(resource), k.companion(resource, "token"),
+		k.companion(resource, "ended"), k.companion(resource, "waiting"),
+	}
+}
+
+// indexes are the other keys of lib.lua.
+func (k keyspace) indexes() []string {
+	return []string{k.names, k.ends, k.settings, k.open, k.history, k.seq}
+}

@@ -1,0 +1,196 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/soak"
+	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/storetest"
+	"github.com/redis/go-redis/v9"
+)
+
+// faultyClient has short timeouts, so that a swallowed answer does not take long.
+func faultyClient(t testing.TB, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{
+		Addr: addr, PoolSize: 32, ReadTimeout: 300 * time.Millisecond, DialTimeout: time.Second,
+		DialerRetries: 1, DisableIdentity: true,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// disturb breaks the network and the server in turns until ctx ends. It returns
+// how many faults there were.
+func disturb(ctx context.Context, network *testserver.Network, server *testserver.Server, seed uint64) int {
+	random := rand.New(rand.NewPCG(seed, 1))
+	sleep := func(most int) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(10+random.IntN(most)) * time.Millisecond):
+		}
+	}
+	n := 0
+	for ; ctx.Err() == nil; n++ {
+		switch random.IntN(6) {
+		case 0:
+			network.Cut()
+		case 1:
+			network.Delay(20*time.Millisecond, 20*time.Millisecond)
+		case 2:
+			network.Reset()
+		case 3:
+			network.ResetRequests()
+		case 4:
+			network.Swallow()
+		case 5:
+			server.Restart()
+		}
+		sleep(50)
+		network.Heal()
+		sleep(100)
+	}
+	return n
+}
+
+// TestLinearizable breaks connections and the server while 16 workers acquire,
+// renew, transfer, break and release; the server writes every command to its disk
+// before it answers.
+func TestLinearizable(t *testing.T) {
+	server := testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+	network := testserver.Proxy(t, server.Addr)
+	rounds := soak.Rounds(6, 60)
+	faults, calls, doubts, grants := 0, 0, 0, 0
+	for round := range rounds {
+		s := openOn(t, faultyClient(t, network.Addr), &Options{KeyPrefix: fmt.Sprintf("round%d:", round), NoHistory: round%2 == 1})
+		ctx, stop := context.WithCancel(t.Context())
+		var disturber sync.WaitGroup
+		disturber.Go(func() { faults += disturb(ctx, network, server, uint64(round)) })
+		rec := storetest.Hammer(t, s, &storetest.LoadOptions{Workers: 16, Calls: 60, Resources: 4, Seed: uint64(round), Waiting: true})
+		stop()
+		disturber.Wait()
+		storetest.CheckHistory(t, rec)
+		calls, doubts, grants = calls+rec.Len(), doubts+rec.InDoubt(), grants+rec.Grants()
+	}
+	t.Logf("%d calls, %d grants, %d answers lost, %d faults", calls, grants, doubts, faults)
+	if faults == 0 || doubts == 0 || grants == 0 {
+		t.Error("too little happened to say anything")
+	}
+}
+
+// TestCheckerCatchesBrokenScripts breaks a script on purpose: the checker must see
+// it.
+func TestCheckerCatchesBrokenScripts(t *testing.T) {
+	client := newClient(t, testserver.Redis(t).Addr)
+	for _, flaw := range []struct{ name, good, bad string }{
+		{"a held lease does not block", "if row then\n  if waits", "if row and now % 3 == 0 then\n  if waits"},
+		{"tokens repeat", "math.max(last + 1, micros)", "7"},
+		{"a release is forgotten", "redis.call('RENAME', lease_key, ended_key)", "redis.call('COPY', lease_key, ended_key, 'REPLACE')"},
+		{"a release does not compare the id", "if row.leaseId ~= id then return 'lease_not_found' end", ""},
+	} {
+		t.Run(flaw.name, func(t *testing.T) {
+			caught := false
+			for seed := range uint64(10) {
+				s := openOn(t, broken{UniversalClient: client, good: flaw.good, bad: flaw.bad}, &Options{KeyPrefix: fmt.Sprintf("%s%d:", flaw.name, seed)})
+				if rec := storetest.Hammer(t, s, &storetest.LoadOptions{Workers: 8, Calls: 40, Seed: seed}); rec.Check() != nil {
+					caught = true
+					break
+				}
+			}
+			if !caught {
+				t.Error("the checker finds nothing wrong")
+			}
+		})
+	}
+}
+
+// broken runs other scripts than those it is given.
+type broken struct {
+	redis.UniversalClient
+	good, bad string
+}
+
+func (b broken) Process(ctx context.Context, c redis.Cmder) error {
+	args := c.Args()
+	if args[0] == "evalsha" {
+		c.SetErr(noScript{})
+		return c.Err()
+	}
+	args[1] = strings.ReplaceAll(args[1].(string), b.good, b.bad)
+	return b.UniversalClient.Process(ctx, c)
+}
+
+type noScript struct{}
+
+func (noScript) Error() string { return "NOSCRIPT by test" }
+func (noScript) RedisError()   {}
+
+// TestLostAnswers loses answers after the script ran: the store looks whether it
+// happened, and says so if it can.
+func TestLostAnswers(t *testing.T) {
+	client := newClient(t, testserver.Redis(t).Addr)
+	s := openOn(t, client, nil)
+	g := acquire(t, s, "r", "h", time.Minute)
+	// The look is lost as well, so the outcome stays unknown.
+	s.client = &losing{UniversalClient: client, always: true}
+	_, err := s.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: "r"})
+	if leasehold.ReasonOf(err) != leasehold.ReasonUnknown {
+		t.Fatalf("Release with lost answers = %v, want ErrUnknown", err)
+	}
+	s.client = client
+	if status, err := s.Status(t.Context(), "r"); err != nil || status.Locked() {
+		t.Errorf("Status = %+v, %v; want it free: it had happened", status, err)
+	}
+	// Only one answer is lost: the look shows what happened.
+	for i, op := range []func() error{
+		func() (err error) {
+			g, err = s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "s", Holder: "h", TTL: time.Minute})
+			return err
+		},
+		func() error {
+			_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "s"})
+			return err
+		},
+		func() error {
+			l, err := s.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: "s"})
+			if err == nil && l.State != leasehold.StateReleased {
+				err = fmt.Errorf("it is %v", l.State)
+			}
+			return err
+		},
+	} {
+		s.client = &losing{UniversalClient: client}
+		if err := op(); err != nil {
+			t.Errorf("operation %d with a lost answer = %v, want what happened", i, err)
+		}
+	}
+}
+
+// losing loses the answer of the first script, or of all, after it ran.
+type losing struct {
+	redis.UniversalClient
+	once   sync.Once
+	always bool
+	most   int32 // of those it loses always; zero: all
+	lost   atomic.Int32
+}
+
+func (l *losing) Process(ctx context.Context, c redis.Cmder) error {
+	err := l.UniversalClient.Process(ctx, c)
+	if strings.HasPrefix(fmt.Sprint(c.Err()), "NOSCRIPT") {
+		return err
+	}
+	lose := func() { c.SetErr(context.DeadlineExceeded) }
+	l.once.Do(lose)
+	if n := l.lost.Add(1); l.always && (l.most == 0 || n <= l.most) {
+		lose()
+	}
+	return c.Err()
+}

@@ -1,0 +1,13 @@
+package redis
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	logging.Disable() // the client logs each failed connection, and many fail here
+	goleak.VerifyTestMain(m)
+}
