@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,9 +73,28 @@ func (f *fake) Do(req *http.Request) (*http.Response, error) {
 	return f.answer(req, status, body), nil
 }
 
+// serviceClock is a clock that a test sets while the SDK asks for it.
+type serviceClock struct{ nanos atomic.Int64 }
+
+func (c *serviceClock) set(t time.Time) { c.nanos.Store(t.UnixNano()) }
+func (c *serviceClock) now() time.Time  { return time.Unix(0, c.nanos.Load()) }
+
+// dated sets the service's clock.
+func (f *fake) dated(t time.Time) *serviceClock {
+	c := &serviceClock{}
+	c.set(t)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clock = c.now
+	return c
+}
+
 func (f *fake) answer(req *http.Request, status int, body any) *http.Response {
 	b, _ := json.Marshal(body)
-	h := http.Header{"Date": {f.clock().UTC().Format(http.TimeFormat)}, "Content-Type": {"application/json"}}
+	f.mu.Lock()
+	clock := f.clock
+	f.mu.Unlock()
+	h := http.Header{"Date": {clock().UTC().Format(http.TimeFormat)}, "Content-Type": {"application/json"}}
 	h.Set("x-ms-session-token", "0:-1#7")
 	h.Set("x-ms-activity-id", "some-activity")
 	if d, ok := body.(map[string]any); ok && d["_etag"] != nil {

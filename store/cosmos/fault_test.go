@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -274,7 +275,7 @@ func TestTimeout(t *testing.T) {
 func TestTimeIsTheDateHeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fake, s *cas.Store) {
 		service := time.Date(2031, 5, 6, 7, 8, 9, 900e6, time.UTC) // years away from the client
-		f.clock = func() time.Time { return service }
+		clock := f.dated(service)
 		g, err := s.Acquire(t.Context(), request("h"))
 		if err != nil {
 			t.Fatal(err)
@@ -292,17 +293,17 @@ func TestTimeIsTheDateHeader(t *testing.T) {
 		}
 		end := time.Date(2031, 5, 6, 7, 8, 19, 0, time.UTC)
 		for past, held := range map[time.Duration]bool{-time.Second: true, 0: true, time.Second: true, 1999 * time.Millisecond: true, 2 * time.Second: false} {
-			service = end.Add(past)
+			clock.set(end.Add(past))
 			st, err := s.Status(t.Context(), "r")
 			if err != nil || st.Locked() != held {
 				t.Errorf("%v after the end: locked %v, %v; want %v", past, st.Locked(), err, held)
 			}
 		}
-		service = end.Add(1999 * time.Millisecond)
+		clock.set(end.Add(1999 * time.Millisecond))
 		if _, err := s.Acquire(t.Context(), request("other")); !errors.Is(err, leasehold.ErrHeld) {
 			t.Errorf("Acquire within a second of the end = %v, want ErrHeld", err)
 		}
-		service = end.Add(2 * time.Second)
+		clock.set(end.Add(2 * time.Second))
 		next, err := s.Acquire(t.Context(), request("other"))
 		if err != nil || next.Token <= g.Token {
 			t.Errorf("Acquire = token %d, %v; want more than %d", next.Token, err, g.Token)
@@ -313,15 +314,14 @@ func TestTimeIsTheDateHeader(t *testing.T) {
 // A renewal arrives when the lease has ended by the service's time.
 func TestRenewalThatLandsAfterTheEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fake, s *cas.Store) {
-		service := time.Now()
-		f.clock = func() time.Time { return service }
+		clock := f.dated(time.Now())
 		g, err := s.Acquire(t.Context(), request("h"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.set(func(_ *http.Request, kind string) (*http.Response, error) {
 			if kind == "replace" && g.ID != (leasehold.ID{}) {
-				service = service.Add(time.Minute)
+				clock.set(clock.now().Add(time.Minute))
 				g.ID = leasehold.ID{}
 			}
 			return nil, nil
@@ -337,8 +337,7 @@ func TestRenewalThatLandsAfterTheEnd(t *testing.T) {
 // The document's shape is a promise to people who query it.
 func TestDocument(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fake, s *cas.Store) {
-		service := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-		f.clock = func() time.Time { return service }
+		f.dated(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
 		limit := 5
 		g, err := s.Acquire(t.Context(), leasehold.AcquireRequest{
 			Resource: "jobs/nightly #1", Holder: "h", TTL: 90 * time.Second, MaxRenewals: &limit, Caller: "team",
@@ -646,13 +645,22 @@ func TestOpenFails(t *testing.T) {
 
 // credential is one that a test steers.
 type credential struct {
+	mu     sync.Mutex
 	err    error
 	scopes []string
 }
 
 func (c *credential) GetToken(_ context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.scopes = o.Scopes
 	return azcore.AccessToken{Token: "a-secret-token", ExpiresOn: time.Now().Add(time.Hour)}, c.err
+}
+
+func (c *credential) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
 }
 
 func TestCredential(t *testing.T) {
@@ -669,10 +677,11 @@ func TestCredential(t *testing.T) {
 		if want := []string{"https://fake.documents.azure.com/.default"}; !slices.Equal(cred.scopes, want) {
 			t.Errorf("scopes = %q, want %q", cred.scopes, want)
 		}
-		cred.err = errors.New("the secret of the application has expired")
+		expired := errors.New("the secret of the application has expired")
+		cred.fail(expired)
 		time.Sleep(2 * time.Hour) // so does the token
 		_, err = s.Acquire(t.Context(), request("h"))
-		if e := wantReason(t, "Acquire", err, leasehold.ReasonUnauthenticated); !errors.Is(e, cred.err) || strings.Contains(e.Error(), "a-secret-token") {
+		if e := wantReason(t, "Acquire", err, leasehold.ReasonUnauthenticated); !errors.Is(e, expired) || strings.Contains(e.Error(), "a-secret-token") {
 			t.Errorf("Acquire = %v, want the credential's error", e)
 		}
 		_, err = cosmos.Open(t.Context(), o)
