@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +187,7 @@ func TestCallerLeaves(t *testing.T) {
 	s := openOn(t, newClient(t, network.Addr), nil)
 	near := openOn(t, newClient(t, server.Addr), nil)
 	g := acquire(t, s, "held", "h", time.Minute) // connects
+	s.slowUntil.Store(math.MaxInt64)             // it was slow before
 	network.Delay(1500*time.Millisecond, 0)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -224,6 +226,7 @@ func TestTimeout(t *testing.T) {
 	network := testserver.Proxy(t, server.Addr)
 	s := openOn(t, newClient(t, network.Addr), &Options{Timeout: 300 * time.Millisecond})
 	g := acquire(t, s, "r", "h", time.Minute)
+	s.slowUntil.Store(math.MaxInt64) // it was slow before
 	network.Swallow()
 	started := time.Now()
 	_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})

@@ -36,6 +36,9 @@ func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, wait
 	if err := s.refusal("acquire", r.Resource, r.TTL, a); err != nil {
 		return leasehold.Grant{}, err
 	}
+	if a.flag == "granted" {
+		a.row.complete(r, id)
+	}
 	g := leasehold.Grant{Lease: a.row.owned(r.Resource, a.now), Idempotent: a.flag == "idempotent"}
 	s.sweeper.ends(g.Remaining)
 	if tooLate(g.TTL, sent) {
@@ -65,7 +68,8 @@ func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest, id leas
 		}
 	}
 	a, err := s.acquireIndexed(ctx, q, r, id)
-	if made && leasehold.ReasonOf(err) == leasehold.ReasonUnknown && ctx.Err() == nil {
+	var left lost // then late gets the outcome
+	if made && leasehold.ReasonOf(err) == leasehold.ReasonUnknown && !errors.As(err, &left) {
 		s.abandon(r.Resource, id)
 	}
 	return a, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/store/internal/waitqueue"
@@ -29,7 +30,9 @@ type Store struct {
 	end      context.CancelFunc
 	startMu  sync.RWMutex // nothing starts once Close waits
 	running  sync.WaitGroup
-	closing  sync.Once
+
+	slowUntil atomic.Int64 // Unix nanoseconds; see await
+	closing   sync.Once
 }
 
 var (
@@ -96,11 +99,23 @@ func (s *Store) Close() error {
 
 // start runs f in a goroutine that Close waits for, unless the store is closed.
 func (s *Store) start(f func(ctx context.Context)) bool {
+	if !s.enter() {
+		return false
+	}
+	go func() {
+		defer s.running.Done()
+		f(s.lifetime)
+	}()
+	return true
+}
+
+// enter makes Close wait until running.Done is called, unless the store is closed.
+func (s *Store) enter() bool {
 	s.startMu.RLock()
 	defer s.startMu.RUnlock()
 	if s.lifetime.Err() != nil {
 		return false
 	}
-	s.running.Go(func() { f(s.lifetime) })
+	s.running.Add(1)
 	return true
 }
