@@ -15,6 +15,6 @@ if count == 0 or (count == 1 and as_table(call('XRANGE', history_key, through, t
   return 0
 end
 call('XTRIM', history_key, 'MAXLEN', length - count)
-record('purged', '', '', '0', 'available', 'available', '0', 'retention',
-  {count = digits(count), through = string.match(through, '^%d+')})
+local details = {count = digits(count), through = string.match(through, '^%d+')}
+record('purged', '', '', '0', 'available', 'available', '0', 'retention', details)
 return count
