@@ -17,7 +17,7 @@ import (
 func operations(ctx context.Context, s *Store, g leasehold.Lease) map[string]error {
 	errs := map[string]error{}
 	_, errs["Acquire"] = s.Acquire(ctx, leasehold.AcquireRequest{Resource: "other", Holder: "h", TTL: time.Minute, ID: leasehold.NewID()})
-	_, errs["Wait"] = s.Wait(ctx, leasehold.AcquireRequest{Resource: "other", Holder: "h", TTL: time.Minute})
+	_, errs["Wait"] = s.Wait(ctx, leasehold.AcquireRequest{Resource: "other", Holder: "h", TTL: time.Minute, Timeout: time.Second})
 	_, errs["Renew"] = s.Renew(ctx, leasehold.RenewRequest{ID: g.ID, Resource: g.Resource})
 	_, errs["Renew for longer"] = s.Renew(ctx, leasehold.RenewRequest{ID: g.ID, Resource: g.Resource, TTL: time.Hour})
 	_, errs["Renew by id"] = s.Renew(ctx, leasehold.RenewRequest{ID: g.ID})

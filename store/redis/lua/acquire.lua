@@ -53,7 +53,11 @@ if caller ~= '' then
   fields[n + 1], fields[n + 2] = 'caller', caller
   n = n + 2
 end
-if not together then fields[n + 1], fields[n + 2] = 'claim', mark end
+if not together then
+  fields[n + 1], fields[n + 2] = 'claim', mark
+  local noted = apart('noted') -- the end that was noted before, by another clock
+  if noted then fields[n + 3], fields[n + 4] = 'noted', noted end
+end
 call('HSET', lease_key, unpack(fields))
 save_token(token, ends)
 if ends ~= '-1' then call('PEXPIREAT', lease_key, ends) end

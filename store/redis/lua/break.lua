@@ -11,6 +11,7 @@ local state = row.state
 put(row, list, 'state', 'breaking')
 put(row, list, 'endsAt', digits(ends))
 call('HSET', lease_key, 'state', row.state, 'endsAt', row.endsAt, 'op', mark)
+if not together then call('HDEL', lease_key, 'noted') end -- the program notes the new end
 save_end(row)
 record('breaking', resource, row.holder, row.token, state, 'breaking', row.renewals, ARGV[8])
 wake()

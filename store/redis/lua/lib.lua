@@ -181,8 +181,6 @@ end
 -- lost the answer that this operation did it.
 local function finish(row, list, state, why)
   local before, endless = row.state, row.endsAt == '-1'
-  put(row, list, 'state', state)
-  put(row, list, 'endsAt', digits(now))
   if endless then call('SET', token_key, row.token, 'PX', DAY) end
   if together then
     call('DEL', lease_key, id_key_of(row.leaseId))
@@ -192,8 +190,11 @@ local function finish(row, list, state, why)
     if row.caller then call('ZREM', caller_key_of(row.caller), resource) end
     if recording then call('HDEL', open_key, resource) end
   else
+    put(row, list, 'endedFrom', row.noted or row.endsAt)
     call('DEL', lease_key)
   end
+  put(row, list, 'state', state)
+  put(row, list, 'endsAt', digits(now))
   call('SET', ended_key, mark .. cmsgpack.pack(list), 'PX', MINUTE)
   record(state, resource, row.holder, row.token, before, state, row.renewals, why)
   wake()
@@ -222,6 +223,7 @@ local function extend(row, list, ttl, flag)
   put(row, list, 'renewals', digits(renewals + 1))
   call('HSET', lease_key, 'ttlMs', row.ttlMs, 'endsAt', row.endsAt,
     'renewedAt', row.renewedAt, 'renewals', row.renewals, 'op', mark)
+  if not together then call('HDEL', lease_key, 'noted') end -- the program notes the new end
   save_end(row)
   record('renewed', resource, row.holder, row.token, row.state, row.state, row.renewals)
   if ttl ~= -1 and (before == -1 or now + ttl < before) then wake() end
