@@ -124,7 +124,7 @@ func TestClusterClaims(t *testing.T) {
 	}
 	// A request that arrives later than its claim lasts.
 	late := request{op: "acquire", resource: "late", script: acquireScript, mark: "m", settings: `{"deadline":"1"}`,
-		args: []any{leasehold.NewID().Reveal(), "1", "h", 60000, "", "", 0}}
+		args: []any{leasehold.NewID().Reveal(), "1", "h", 60000, "", "", 0, "0"}}
 	a, err := s.run(t.Context(), late)
 	must(t, err)
 	if err := s.refusal("acquire", "late", time.Minute, a); leasehold.ReasonOf(err) != leasehold.ReasonUnavailable {

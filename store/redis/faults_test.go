@@ -148,7 +148,7 @@ func TestAnswerTooLate(t *testing.T) {
 	s := openOn(t, newClient(t, network.Addr), nil)
 	near := openOn(t, newClient(t, server.Addr), nil)
 	r := leasehold.AcquireRequest{Resource: "r", Holder: "h", TTL: time.Second}
-	g := acquire(t, s, "renewed", "h", 2*time.Second)
+	g := acquire(t, s, "renewed", "h", time.Minute)
 	network.Delay(950*time.Millisecond, 0)
 	_, err := s.Acquire(t.Context(), r)
 	if !errors.Is(err, leasehold.ErrUnknown) || !errors.Is(err, errTooLate) {

@@ -72,7 +72,7 @@ func newStore(client redis.UniversalClient, o Options, owned bool) *Store {
 	_, cluster := client.(*redis.ClusterClient)
 	s.together = !cluster || s.keys.tagged
 	s.recording = s.together && !o.NoHistory
-	s.queues = waitqueue.New(waitqueue.Options{Store: kind, Try: s.tryWaiting, Release: s.Release, Failed: s.waitFailed})
+	s.queues = waitqueue.New(waitqueue.Options{Store: kind, Try: s.tryWaiting, Repeat: s.tryRepeating, Release: s.Release, Failed: s.waitFailed})
 	s.sweeper.wake = make(chan struct{}, 1)
 	s.sweeper.plan(maxPause) // before it starts: a lease may be granted sooner than it runs
 	s.start(s.sweepLoop)

@@ -32,7 +32,7 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 	}
 	if r.Timeout == 0 {
 		s.queues.Yield(ctx, r.Resource)
-		return s.tryAcquire(ctx, r, 0)
+		return s.tryAcquire(ctx, r, attempt{})
 	}
 	s.subscriber.start(s)
 	return s.queues.Wait(ctx, r)
@@ -57,7 +57,12 @@ func waitTimeout(stored map[string]string) time.Duration {
 
 // tryWaiting is one try of the first waiter.
 func (s *Store) tryWaiting(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	return s.tryAcquire(ctx, r, wakeFor)
+	return s.tryAcquire(ctx, r, attempt{waits: wakeFor})
+}
+
+// tryRepeating looks whether a waiter that joins has the lease already.
+func (s *Store) tryRepeating(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return s.tryAcquire(ctx, r, attempt{waits: wakeFor, repeat: true})
 }
 
 // waitFailed records that a wait ended without a grant.

@@ -1,6 +1,7 @@
 -- Acquires, once. ARGV: 7 id, 8 whether the store made it, 9 holder, 10 ttl in
 -- milliseconds (0: the default), 11 limit of renewals ('': the default),
--- 12 caller, 13 how long a waiter wants to be woken (0: none waits), 14… metadata.
+-- 12 caller, 13 how long a waiter wants to be woken (0: none waits), 14 whether to
+-- grant nothing new, because others wait, 15… metadata.
 -- Of a new lease it answers what the program does not know.
 
 local id, made, holder, ttl = ARGV[7], ARGV[8] == '1', ARGV[9], tonumber(ARGV[10])
@@ -27,6 +28,7 @@ if row then
   if ARGV[13] ~= '0' then call('SET', waiting_key, '1', 'PX', ARGV[13]) end
   return answer(row.state == 'breaking' and 'lease_breaking' or 'lease_held', list)
 end
+if ARGV[14] == '1' then return answer('lease_held') end
 local deadline = apart('deadline')
 if deadline and now > tonumber(deadline) then
   return answer('store_unavailable', nil, '', 'the request came too late: its claim on the id may have ended')
@@ -45,7 +47,7 @@ local fields = {
   'ttlMs', ms, 'endsAt', ends, 'renewals', '0', 'maxRenewals', limit, 'op', mark,
 }
 local n = #fields
-for i = 14, #ARGV, 2 do
+for i = 15, #ARGV, 2 do
   fields[n + 1], fields[n + 2] = 'meta_' .. ARGV[i], ARGV[i + 1]
   n = n + 2
 end
