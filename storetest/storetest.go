@@ -84,6 +84,11 @@ type Harness struct {
 	// otherwise.
 	Slack time.Duration
 
+	// Queued tells how many wait for a resource, for a store that does not show
+	// its queue: so that checks know when a waiter has arrived. Nil: they give it
+	// some time.
+	Queued func(s leasehold.Store, resource string) int
+
 	// Without lists what the store cannot do. The suite fails if the store can
 	// do it all the same, and if it cannot do something that is not listed.
 	Without []Capability

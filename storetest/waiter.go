@@ -36,7 +36,7 @@ func (e *env) wait(r leasehold.AcquireRequest) *waiter {
 			return w
 		case <-time.After(5 * time.Millisecond): // polls a store in another process
 		}
-		if !e.h.can(ShownQueue) {
+		if !e.showsQueue() {
 			time.Sleep(200 * time.Millisecond) // nothing shows when it has arrived
 			return w
 		}
@@ -63,10 +63,16 @@ func (e *env) start(r leasehold.AcquireRequest) *waiter {
 	return w
 }
 
+// showsQueue reports whether it can be known that a waiter has arrived.
+func (e *env) showsQueue() bool { return e.h.can(ShownQueue) || e.h.Queued != nil }
+
 func (e *env) queued(resource string) int {
 	e.Helper()
-	if e.h.Bubble || !e.h.can(ShownQueue) {
+	switch {
+	case e.h.Bubble || !e.showsQueue():
 		return 0
+	case e.h.Queued != nil:
+		return e.h.Queued(e.store, resource)
 	}
 	return len(e.status(resource).Waiters)
 }

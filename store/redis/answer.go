@@ -71,6 +71,14 @@ func (a answer) resolved() answer {
 	return a
 }
 
+// complete adds what the program knows of a new lease to what the script says.
+func (r row) complete(q leasehold.AcquireRequest, id leasehold.ID) {
+	r["leaseId"], r["holder"], r["state"], r["renewals"] = id.Reveal(), q.Holder, leasehold.StateActive.String(), "0"
+	for key, value := range q.Metadata {
+		r[metaPrefix+key] = value
+	}
+}
+
 // driftFactor is how much slower than the server's a client's clock is allowed
 // to be: the end reported to a lease's owner is earlier by it.
 const driftFactor = 0.01

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/redis/go-redis/v9"
 )
 
 // request is one run of a script on a resource.
@@ -74,8 +76,11 @@ func (s *Store) runIndex(ctx context.Context, sc *script, args ...any) (any, err
 
 func (s *Store) scriptKeys(resource string) []string {
 	keys := s.keys.of(resource)
-	if s.together {
+	switch {
+	case s.recording:
 		keys = append(keys, s.keys.indexes()...)
+	case s.together:
+		keys = append(keys, s.keys.indexes()[:3]...)
 	}
 	return keys
 }
@@ -91,7 +96,7 @@ func flag(b bool) string {
 // would go on reading; late then gets the outcome.
 func (s *Store) eval(ctx context.Context, sc *script, keys []string, args []any, late func(any, error)) (any, error) {
 	return await(ctx, s, func(ctx context.Context) (any, error) {
-		return eval(ctx, s.client, sc, keys, args)
+		return eval(ctx, s.client, sc.variant(s.recording), keys, args)
 	}, late)
 }
 
@@ -105,19 +110,60 @@ type outcome[T any] struct {
 	err    error
 }
 
-// await makes a call to the server in the time that it may take. If the caller
-// does not get the outcome, late does.
+// await makes a call to the server in the time that it may take.
+//
+// The client does not look at the end of a context while it reads an answer. So
+// while the server is slow, a call runs in a goroutine of its own and its caller
+// can leave; late then gets the outcome. While the server is fast a goroutine would
+// cost more than the call, and it is made right here: the first calls of an outage
+// end with the client's timeout.
 func await[T any](ctx context.Context, s *Store, call func(context.Context) (T, error), late func(T, error)) (T, error) {
 	var none T
 	if err := ctx.Err(); err != nil {
 		return none, notSent{context.Cause(ctx)}
 	}
+	if ctx.Done() != nil && s.isSlow() {
+		return awaitApart(ctx, s, call, late)
+	}
+	if !s.enter() {
+		return none, notSent{errClosed}
+	}
+	defer s.running.Done()
+	started := time.Now()
+	result, err := call(ctx)
+	s.noteSpeed(started, err)
+	return result, err
+}
+
+const (
+	// slowCall is how long a call takes at a server that is slow.
+	slowCall = 50 * time.Millisecond
+
+	// slowFor is how long a server counts as slow after that.
+	slowFor = 10 * time.Second
+)
+
+// noteSpeed notes a slow call, or one that failed.
+func (s *Store) noteSpeed(started time.Time, err error) {
+	var refusal redis.Error
+	if time.Since(started) > slowCall || err != nil && !errors.As(err, &refusal) {
+		s.slowUntil.Store(time.Now().Add(slowFor).UnixNano())
+	}
+}
+
+func (s *Store) isSlow() bool { return time.Now().UnixNano() < s.slowUntil.Load() }
+
+// awaitApart makes a call in a goroutine of its own.
+func awaitApart[T any](ctx context.Context, s *Store, call func(context.Context) (T, error), late func(T, error)) (T, error) {
+	var none T
 	var taken atomic.Bool // by the caller, or by late
 	done := make(chan outcome[T], 1)
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
 	started := s.start(func(context.Context) {
 		defer cancel()
+		begin := time.Now()
 		result, err := call(limited)
+		s.noteSpeed(begin, err)
 		if taken.CompareAndSwap(false, true) {
 			done <- outcome[T]{result, err}
 		} else if late != nil {

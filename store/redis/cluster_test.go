@@ -71,14 +71,12 @@ func eventually(t testing.TB, what string, cond func() bool) {
 
 // TestConformanceCluster spreads the resources over the nodes of a Cluster.
 func TestConformanceCluster(t *testing.T) {
-	t.Parallel()
 	conform(t, newClusterClient(t, startCluster(t)), Options{}, storetest.History)
 }
 
 // TestConformanceClusterTagged puts all keys of a store into one slot, so that it
 // can do all that it can on one server.
 func TestConformanceClusterTagged(t *testing.T) {
-	t.Parallel()
 	client := newClusterClient(t, startCluster(t))
 	var names prefixes
 	storetest.Run(t, storetest.Harness{
@@ -86,6 +84,7 @@ func TestConformanceClusterTagged(t *testing.T) {
 		Open: func(t testing.TB) leasehold.Store {
 			return openOn(t, client, &Options{KeyPrefix: "{" + names.next() + "}"})
 		},
+		Queued:  func(s leasehold.Store, resource string) int { return s.(*Store).Waiting(resource) },
 		Without: lacking,
 	})
 }
@@ -125,7 +124,7 @@ func TestClusterClaims(t *testing.T) {
 	}
 	// A request that arrives later than its claim lasts.
 	late := request{op: "acquire", resource: "late", script: acquireScript, mark: "m", settings: `{"deadline":"1"}`,
-		args: []any{leasehold.NewID().Reveal(), "1", "h", 60000, "", "", 0}}
+		args: []any{leasehold.NewID().Reveal(), "1", "h", 60000, "", "", 0, "0"}}
 	a, err := s.run(t.Context(), late)
 	must(t, err)
 	if err := s.refusal("acquire", "late", time.Minute, a); leasehold.ReasonOf(err) != leasehold.ReasonUnavailable {

@@ -54,16 +54,15 @@ func conform(t *testing.T, client redis.UniversalClient, o Options, lacks ...sto
 			}
 			return open(t, old.(*Store).keys.prefix)
 		},
+		Queued:  func(s leasehold.Store, resource string) int { return s.(*Store).Waiting(resource) },
 		Without: append(lacks, lacking...),
 	})
 }
 
 func TestConformance(t *testing.T) {
-	t.Parallel()
 	conform(t, newClient(t, testserver.Redis(t).Addr), Options{})
 }
 
 func TestConformanceWithoutHistory(t *testing.T) {
-	t.Parallel()
 	conform(t, newClient(t, testserver.Redis(t).Addr), Options{NoHistory: true}, storetest.History)
 }

@@ -17,7 +17,7 @@ func startReplica(t testing.TB, master string) *redis.Client {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(master)
 	client := newClient(t, testserver.Redis(t, "--repl-diskless-sync-delay", "0").Addr)
-	must(t, client.SlaveOf(t.Context(), host, port).Err())
+	must(t, client.ReplicaOf(t.Context(), host, port).Err())
 	eventually(t, "the replica follows", func() bool {
 		return strings.Contains(client.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
@@ -39,7 +39,7 @@ func TestFailoverCanLoseALease(t *testing.T) {
 	network.Cut()
 	unseen := acquire(t, before, "unseen", "first", time.Minute) // acknowledged, and never replicated
 
-	must(t, replica.SlaveOf(t.Context(), "no", "one").Err()) // the failover
+	must(t, replica.ReplicaOf(t.Context(), "no", "one").Err()) // the failover
 	after := openOn(t, replica, nil)
 	_, err := after.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "seen", Holder: "second", TTL: time.Minute})
 	if !errors.Is(err, leasehold.ErrHeld) {

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 func operations(ctx context.Context, s *Store, g leasehold.Lease) map[string]error {
 	errs := map[string]error{}
 	_, errs["Acquire"] = s.Acquire(ctx, leasehold.AcquireRequest{Resource: "other", Holder: "h", TTL: time.Minute, ID: leasehold.NewID()})
-	_, errs["Wait"] = s.Wait(ctx, leasehold.AcquireRequest{Resource: "other", Holder: "h", TTL: time.Minute})
+	_, errs["Wait"] = s.Wait(ctx, leasehold.AcquireRequest{Resource: "other", Holder: "h", TTL: time.Minute, Timeout: time.Second})
 	_, errs["Renew"] = s.Renew(ctx, leasehold.RenewRequest{ID: g.ID, Resource: g.Resource})
 	_, errs["Renew for longer"] = s.Renew(ctx, leasehold.RenewRequest{ID: g.ID, Resource: g.Resource, TTL: time.Hour})
 	_, errs["Renew by id"] = s.Renew(ctx, leasehold.RenewRequest{ID: g.ID})
@@ -147,7 +148,7 @@ func TestAnswerTooLate(t *testing.T) {
 	s := openOn(t, newClient(t, network.Addr), nil)
 	near := openOn(t, newClient(t, server.Addr), nil)
 	r := leasehold.AcquireRequest{Resource: "r", Holder: "h", TTL: time.Second}
-	g := acquire(t, s, "renewed", "h", 2*time.Second)
+	g := acquire(t, s, "renewed", "h", time.Minute)
 	network.Delay(950*time.Millisecond, 0)
 	_, err := s.Acquire(t.Context(), r)
 	if !errors.Is(err, leasehold.ErrUnknown) || !errors.Is(err, errTooLate) {
@@ -186,6 +187,7 @@ func TestCallerLeaves(t *testing.T) {
 	s := openOn(t, newClient(t, network.Addr), nil)
 	near := openOn(t, newClient(t, server.Addr), nil)
 	g := acquire(t, s, "held", "h", time.Minute) // connects
+	s.slowUntil.Store(math.MaxInt64)             // it was slow before
 	network.Delay(1500*time.Millisecond, 0)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -224,6 +226,7 @@ func TestTimeout(t *testing.T) {
 	network := testserver.Proxy(t, server.Addr)
 	s := openOn(t, newClient(t, network.Addr), &Options{Timeout: 300 * time.Millisecond})
 	g := acquire(t, s, "r", "h", time.Minute)
+	s.slowUntil.Store(math.MaxInt64) // it was slow before
 	network.Swallow()
 	started := time.Now()
 	_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})

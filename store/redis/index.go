@@ -39,15 +39,20 @@ func (s *Store) acquireIndexed(ctx context.Context, q request, r leasehold.Acqui
 		return answer{}, s.readFailure(q.op, q.resource, err)
 	}
 	facts := in.facts()
+	facts["noted"] = in.noted
 	facts["deadline"] = strconv.FormatInt(in.now.Add(grantFor).UnixMilli(), 10)
 	if facts["unusable"], err = s.claim(ctx, q, id, r.TTL); err != nil {
-		s.retract(ctx, r.Resource, r.Caller, in.noted)
+		s.retract(ctx, r.Resource, r.Caller, in.noted) // no end is ""
 		return answer{}, s.readFailure(q.op, q.resource, err)
 	}
 	q.settings = encode(facts)
 	a, err := s.execute(ctx, q)
 	switch {
-	case err == nil && a.reason == "":
+	case err == nil && a.reason == "" && in.noted != "":
+		return a, nil
+	case err == nil && a.reason == "": // another end was noted: of this lease, or of one before it
+		granted := answer{row: row{"endsAt": a.row["endsAt"], "caller": r.Caller}}
+		s.noteEnd(ctx, r.Resource, granted)
 		return a, nil
 	case leasehold.ReasonOf(err) == leasehold.ReasonUnknown:
 		return a, err // it may be granted: what was noted stays until it would end
@@ -118,7 +123,8 @@ func parseAdmission(result any) (admission, error) {
 	return admission{now: time.UnixMilli(ms), settings: settings, noted: text[2], full: text[3], fullAt: text[4]}, err
 }
 
-// retract undoes an admission, or with noted empty notes that a lease has ended.
+// retract takes back the end that was noted, unless another one stands there by
+// now.
 func (s *Store) retract(ctx context.Context, resource, caller, noted string) {
 	keys := []string{s.keys.ends}
 	if caller != "" {
@@ -263,7 +269,11 @@ func (s *Store) endIndexed(ctx context.Context, resource string, a answer) {
 	if s.together {
 		return
 	}
-	s.retract(ctx, resource, a.row["caller"], "")
+	noted := a.row["endedFrom"]
+	if noted == "-1" {
+		noted = "inf"
+	}
+	s.retract(ctx, resource, a.row["caller"], noted)
 	if id, err := leasehold.ParseID(a.row["leaseId"]); err == nil {
 		s.updateIndex(ctx, dropScript, []string{s.keys.id(id)}, a.row["claim"])
 	}

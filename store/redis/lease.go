@@ -18,23 +18,31 @@ func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leaseh
 		return leasehold.Grant{}, opError("acquire", r.Resource, err)
 	}
 	s.queues.Yield(ctx, r.Resource)
-	return s.tryAcquire(ctx, r, 0)
+	return s.tryAcquire(ctx, r, attempt{})
 }
 
-// tryAcquire acquires once. If the resource is held, the release wakes waiters of
-// this process for that long.
-func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, waits time.Duration) (leasehold.Grant, error) {
+// attempt says how an acquire is tried.
+type attempt struct {
+	waits  time.Duration // for so long a release wakes the waiters of this process
+	repeat bool          // grant nothing new: others wait
+}
+
+// tryAcquire acquires once.
+func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, how attempt) (leasehold.Grant, error) {
 	id, made := r.ID, r.ID.IsZero()
 	if made {
 		id = leasehold.NewID()
 	}
 	sent := time.Now()
-	a, err := s.acquire(ctx, r, id, made, waits)
+	a, err := s.acquire(ctx, r, id, made, how)
 	if err != nil {
 		return leasehold.Grant{}, err
 	}
 	if err := s.refusal("acquire", r.Resource, r.TTL, a); err != nil {
 		return leasehold.Grant{}, err
+	}
+	if a.flag == "granted" {
+		a.row.complete(r, id)
 	}
 	g := leasehold.Grant{Lease: a.row.owned(r.Resource, a.now), Idempotent: a.flag == "idempotent"}
 	s.sweeper.ends(g.Remaining)
@@ -46,13 +54,13 @@ func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, wait
 
 // acquire runs the script. A grant that nobody received is released, unless its
 // id was proposed.
-func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest, id leasehold.ID, made bool, waits time.Duration) (answer, error) {
+func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest, id leasehold.ID, made bool, how attempt) (answer, error) {
 	limit := ""
 	if r.MaxRenewals != nil {
 		limit = strconv.Itoa(*r.MaxRenewals)
 	}
 	q := request{op: "acquire", resource: r.Resource, script: acquireScript, mark: newMark(), args: []any{
-		id.Reveal(), flag(made), r.Holder, milliseconds(r.TTL), limit, r.Caller, waits.Milliseconds(),
+		id.Reveal(), flag(made), r.Holder, milliseconds(r.TTL), limit, r.Caller, how.waits.Milliseconds(), flag(how.repeat),
 	}}
 	for key, value := range r.Metadata {
 		q.args = append(q.args, key, value)
@@ -65,7 +73,8 @@ func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest, id leas
 		}
 	}
 	a, err := s.acquireIndexed(ctx, q, r, id)
-	if made && leasehold.ReasonOf(err) == leasehold.ReasonUnknown && ctx.Err() == nil {
+	var left lost // then late gets the outcome
+	if made && leasehold.ReasonOf(err) == leasehold.ReasonUnknown && !errors.As(err, &left) {
 		s.abandon(r.Resource, id)
 	}
 	return a, err

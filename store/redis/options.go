@@ -27,7 +27,9 @@ type Options struct {
 	// on a Cluster without a hash tag in KeyPrefix in any case.
 	NoHistory bool
 
-	// Timeout is how long a call waits for its answer. Default 5 s.
+	// Timeout is how long a call waits for its answer. A client that was handed in
+	// has timeouts of its own, and the first calls of an outage end with those.
+	// Default 5 s.
 	Timeout time.Duration
 
 	// Logger logs what fails in the background. Default: none.

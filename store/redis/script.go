@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/leasehold/leasehold"
@@ -16,7 +17,10 @@ import (
 var luaFiles embed.FS
 
 // script is a Lua script and the hash by which the server knows it.
-type script struct{ source, sha string }
+type script struct {
+	source, sha string
+	quiet       *script // the same without what is for the history; nil: there is none
+}
 
 // The scripts, one an operation.
 var (
@@ -44,36 +48,61 @@ var (
 	lastScript    = newScript("apart", "last")
 )
 
-// newScript joins files to one script.
-func newScript(files ...string) *script {
-	var b strings.Builder
-	b.WriteString(defaultsTable())
-	for _, file := range files {
-		text, err := luaFiles.ReadFile("lua/" + file + ".lua")
-		if err != nil {
-			panic(err) // it is embedded
+// newScript makes a script out of a file and the functions of a library that it
+// uses.
+func newScript(library, file string) *script {
+	shared, text := luaText(library), luaText(file)
+	sc := scriptOf(joinScript(shared, text))
+	sc.quiet = scriptOf(joinScript(withoutHistory(shared), withoutHistory(text)))
+	return sc
+}
+
+// joinScript puts the functions that the text uses before it.
+func joinScript(library, text string) string {
+	blocks := strings.Split(strings.TrimSpace(library), "\n\n")
+	for i := len(blocks) - 1; i >= 0; i-- { // functions use only those before them
+		name := functionName.FindStringSubmatch(blocks[i])
+		if name == nil || regexp.MustCompile(`\b`+name[1]+`\(`).MatchString(text) {
+			text = blocks[i] + "\n\n" + text
 		}
-		b.Write(text)
-		b.WriteByte('\n')
 	}
-	return scriptOf(b.String())
+	return comment.ReplaceAllString(withDefaults(text), "")
+}
+
+func luaText(file string) string {
+	text, err := luaFiles.ReadFile("lua/" + file + ".lua")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(text)
+}
+
+var (
+	functionName = regexp.MustCompile(`(?m)^local function (\w+)\(`)
+	settingUse   = regexp.MustCompile(`\bconfig\('(\w+)'\)`)
+	historyUse   = regexp.MustCompile(`(?m)^ *(record|record_end|save_open|if recording then call)\(.*\n`)
+	comment      = regexp.MustCompile(`(?m)^\s*--.*\n`)
+)
+
+// withoutHistory leaves out statements that are for the history.
+func withoutHistory(text string) string { return historyUse.ReplaceAllString(text, "") }
+
+// withDefaults adds the default to every setting that a script uses: defaults
+// stand only in package leasehold.
+func withDefaults(text string) string {
+	defaults := map[string]any{}
+	for _, s := range leasehold.DefaultSettings() {
+		defaults[s.Key] = s.Default
+	}
+	return settingUse.ReplaceAllStringFunc(text, func(use string) string {
+		key := settingUse.FindStringSubmatch(use)[1]
+		return fmt.Sprintf("config('%s', %v)", key, defaults[key])
+	})
 }
 
 func scriptOf(source string) *script {
 	sum := sha1.Sum([]byte(source))
 	return &script{source: source, sha: hex.EncodeToString(sum[:])}
-}
-
-// defaultsTable tells the scripts the defaults of the settings, which stand only
-// in package leasehold.
-func defaultsTable() string {
-	var b strings.Builder
-	b.WriteString("local defaults = {")
-	for _, s := range leasehold.DefaultSettings() {
-		fmt.Fprintf(&b, "%s = %v, ", s.Key, s.Default)
-	}
-	b.WriteString("}\n")
-	return b.String()
 }
 
 // command is sent once only: the client must not repeat a script whose answer was
@@ -82,6 +111,14 @@ type command struct{ *redis.Cmd }
 
 // NoRetry tells the client.
 func (command) NoRetry() bool { return true }
+
+// variant is the script for a store that keeps a history or not.
+func (sc *script) variant(recording bool) *script {
+	if recording || sc.quiet == nil {
+		return sc
+	}
+	return sc.quiet
+}
 
 // eval runs a script by its hash, and sends the source where the server does not
 // know it: the first time, and after SCRIPT FLUSH or a failover.

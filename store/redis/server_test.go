@@ -159,6 +159,30 @@ func TestScriptFlush(t *testing.T) {
 	flusher.Wait()
 }
 
+// Every script compiles, with and without a history, and uses only functions that
+// it has.
+func TestScriptsCompile(t *testing.T) {
+	client := newClient(t, testserver.Redis(t).Addr)
+	for _, sc := range []*script{
+		acquireScript, renewScript, releaseScript, breakScript, changeScript, transferScript, statusScript, listScript,
+		expireScript, purgeScript, failedScript, settingScript, admitScript, retractScript, namesScript, forgetScript,
+		claimScript, settleScript, dropScript, lastScript,
+	} {
+		for _, recording := range []bool{true, false} {
+			v := sc.variant(recording)
+			if err := client.ScriptLoad(t.Context(), v.source).Err(); err != nil {
+				t.Errorf("SCRIPT LOAD = %v of\n%s", err, v.source)
+			}
+			for _, block := range strings.Split(luaText("lib"), "\n\n") {
+				if name := functionName.FindStringSubmatch(block); name != nil &&
+					strings.Contains(v.source, " "+name[1]+"(") && !strings.Contains(v.source, "local function "+name[1]+"(") {
+					t.Errorf("the function %s is missing in\n%s", name[1], v.source)
+				}
+			}
+		}
+	}
+}
+
 // A stuck script of somebody else makes the server say that it is busy; killed,
 // it has done no harm.
 func TestScriptKill(t *testing.T) {

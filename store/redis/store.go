@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/store/internal/waitqueue"
@@ -29,7 +30,9 @@ type Store struct {
 	end      context.CancelFunc
 	startMu  sync.RWMutex // nothing starts once Close waits
 	running  sync.WaitGroup
-	closing  sync.Once
+
+	slowUntil atomic.Int64 // Unix nanoseconds; see await
+	closing   sync.Once
 }
 
 var (
@@ -69,8 +72,9 @@ func newStore(client redis.UniversalClient, o Options, owned bool) *Store {
 	_, cluster := client.(*redis.ClusterClient)
 	s.together = !cluster || s.keys.tagged
 	s.recording = s.together && !o.NoHistory
-	s.queues = waitqueue.New(waitqueue.Options{Store: kind, Try: s.tryWaiting, Release: s.Release, Failed: s.waitFailed})
+	s.queues = waitqueue.New(waitqueue.Options{Store: kind, Try: s.tryWaiting, Repeat: s.tryRepeating, Release: s.Release, Failed: s.waitFailed})
 	s.sweeper.wake = make(chan struct{}, 1)
+	s.sweeper.plan(maxPause) // before it starts: a lease may be granted sooner than it runs
 	s.start(s.sweepLoop)
 	return s
 }
@@ -96,11 +100,23 @@ func (s *Store) Close() error {
 
 // start runs f in a goroutine that Close waits for, unless the store is closed.
 func (s *Store) start(f func(ctx context.Context)) bool {
+	if !s.enter() {
+		return false
+	}
+	go func() {
+		defer s.running.Done()
+		f(s.lifetime)
+	}()
+	return true
+}
+
+// enter makes Close wait until running.Done is called, unless the store is closed.
+func (s *Store) enter() bool {
 	s.startMu.RLock()
 	defer s.startMu.RUnlock()
 	if s.lifetime.Err() != nil {
 		return false
 	}
-	s.running.Go(func() { f(s.lifetime) })
+	s.running.Add(1)
 	return true
 }

@@ -38,7 +38,7 @@ func (w *sweeper) ends(d time.Duration) {
 	}
 }
 
-// plan says when the loop looks again, and returns how long that is.
+// plan says when the loop looks again.
 func (w *sweeper) plan(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +53,6 @@ func (w *sweeper) pause() time.Duration {
 
 // sweepLoop runs until the store is closed.
 func (s *Store) sweepLoop(ctx context.Context) {
-	s.sweeper.plan(maxPause)
 	tidied := time.Now()
 	for {
 		timer := time.NewTimer(max(time.Millisecond, s.sweeper.pause()))

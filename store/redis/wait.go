@@ -32,11 +32,15 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 	}
 	if r.Timeout == 0 {
 		s.queues.Yield(ctx, r.Resource)
-		return s.tryAcquire(ctx, r, 0)
+		return s.tryAcquire(ctx, r, attempt{})
 	}
 	s.subscriber.start(s)
 	return s.queues.Wait(ctx, r)
 }
+
+// Waiting returns how many wait for the resource in this process. Those of other
+// processes are not known here.
+func (s *Store) Waiting(resource string) int { return s.queues.Waiting(resource) }
 
 // waitTimeout is how long a wait lasts that does not say.
 func waitTimeout(stored map[string]string) time.Duration {
@@ -53,7 +57,12 @@ func waitTimeout(stored map[string]string) time.Duration {
 
 // tryWaiting is one try of the first waiter.
 func (s *Store) tryWaiting(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	return s.tryAcquire(ctx, r, wakeFor)
+	return s.tryAcquire(ctx, r, attempt{waits: wakeFor})
+}
+
+// tryRepeating looks whether a waiter that joins has the lease already.
+func (s *Store) tryRepeating(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return s.tryAcquire(ctx, r, attempt{waits: wakeFor, repeat: true})
 }
 
 // waitFailed records that a wait ended without a grant.
@@ -68,26 +77,15 @@ func (s *Store) waitFailed(ctx context.Context, r leasehold.AcquireRequest, why 
 }
 
 // subscriber listens for leases that end on other servers, from the first wait
-// on.
-type subscriber struct {
-	once sync.Once
-}
+// on. Nobody waits until the subscription stands: then all waiters try again, so
+// that a notice from before is not missed.
+type subscriber struct{ once sync.Once }
 
-// start subscribes, and returns when the subscription stands or, if that takes
-// long, without: then waiters look every few seconds.
 func (u *subscriber) start(s *Store) {
-	u.once.Do(func() {
-		ready := make(chan struct{})
-		if s.start(func(ctx context.Context) { u.listen(ctx, s, ready) }) {
-			select {
-			case <-ready:
-			case <-time.After(time.Second):
-			}
-		}
-	})
+	u.once.Do(func() { s.start(func(ctx context.Context) { u.listen(ctx, s) }) })
 }
 
-func (u *subscriber) listen(ctx context.Context, s *Store, ready chan struct{}) {
+func (u *subscriber) listen(ctx context.Context, s *Store) {
 	pubsub := s.client.Subscribe(ctx, s.keys.freed())
 	defer pubsub.Close()
 	notices := pubsub.ChannelWithSubscriptions()
@@ -100,10 +98,6 @@ func (u *subscriber) listen(ctx context.Context, s *Store, ready chan struct{}) 
 			case *redis.Message:
 				s.queues.Wake(n.Payload)
 			case *redis.Subscription: // the first, or after the connection was lost
-				if ready != nil {
-					close(ready)
-					ready = nil
-				}
 				s.queues.WakeAll()
 			}
 		}

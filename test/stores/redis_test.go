@@ -43,11 +43,11 @@ func newRedisStores(t testing.TB) *redisStores {
 	return &redisStores{client: client}
 }
 
-func (r *redisStores) open(t testing.TB) leasehold.Store {
+func (r *redisStores) open(t testing.TB) *leaseredis.Store {
 	return r.openWith(t, fmt.Sprintf("t%d:", r.last.Add(1)))
 }
 
-func (r *redisStores) openWith(t testing.TB, prefix string) leasehold.Store {
+func (r *redisStores) openWith(t testing.TB, prefix string) *leaseredis.Store {
 	s, err := leaseredis.New(r.client, &leaseredis.Options{KeyPrefix: prefix})
 	if err != nil {
 		t.Fatalf("New = %v, want a store", err)
@@ -56,24 +56,45 @@ func (r *redisStores) openWith(t testing.TB, prefix string) leasehold.Store {
 	return s
 }
 
+// behind knows which store stands behind another.
+type behind struct{ stores sync.Map }
+
+func (b *behind) add(front leasehold.Store, inner *leaseredis.Store) leasehold.Store {
+	b.stores.Store(front, inner)
+	return front
+}
+
+func (b *behind) waiting(front leasehold.Store, resource string) int {
+	inner, _ := b.stores.Load(front)
+	return inner.(*leaseredis.Store).Waiting(resource)
+}
+
 // Without faults the wrapper is the store that it wraps.
 func TestRedisThroughChaos(t *testing.T) {
 	stores := newRedisStores(t)
+	var behind behind
 	storetest.Run(t, storetest.Harness{
 		Parallel: true,
-		Open:     func(t testing.TB) leasehold.Store { return chaos.Wrap(stores.open(t), nil) },
-		Without:  withoutRedis,
+		Open: func(t testing.TB) leasehold.Store {
+			inner := stores.open(t)
+			return behind.add(chaos.Wrap(inner, nil), inner)
+		},
+		Queued:  behind.waiting,
+		Without: withoutRedis,
 	})
 }
 
 // The whole way: client, wire, server, Redis.
 func TestRedisThroughServer(t *testing.T) {
 	stores := newRedisStores(t)
+	var behind behind
 	storetest.Run(t, storetest.Harness{
 		Parallel: true,
 		Open: func(t testing.TB) leasehold.Store {
-			return connect(t, serve(t, stores.open(t)).URL)
+			inner := stores.open(t)
+			return behind.add(connect(t, serve(t, inner).URL), inner)
 		},
+		Queued:  behind.waiting,
 		Without: append([]storetest.Capability{storetest.HealthNames}, withoutRedis...),
 	})
 }

@@ -16,6 +16,8 @@ type waiter struct {
 	alone   bool // it found nobody waiting and has not tried yet
 	repeats bool // it tries once wherever it stands, because of its id
 
+	behind bool // its try under way is not that of the first
+
 	over     chan struct{} // closed when a later request with the same id took the place
 	replaced bool
 }

@@ -1,6 +1,7 @@
 package waitqueue
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,4 +50,48 @@ func TestSupersededDuringATry(t *testing.T) {
 			t.Errorf("tokens %d and %d, idempotent %v; want one lease", a.Token, b.Token, b.Idempotent)
 		}
 	})
+}
+
+// repeat is try for a request that may have the lease already.
+func (s *service) repeat(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	time.Sleep(s.delay)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.held:
+		return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonHeld}
+	case s.lease.ID == r.ID:
+		return leasehold.Grant{Lease: s.lease, Idempotent: true}, nil
+	}
+	current := s.lease
+	current.ID, current.Remaining = leasehold.ID{}, leasehold.Infinite
+	return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonHeld, Current: &current}
+}
+
+// A waiter with an id tries as it joins, and must not take what was freed for the
+// first one, even before that is woken.
+func TestJoiningDoesNotOvertake(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *service) {
+		s.queues.opts.Repeat = s.repeat
+		s.hold(leasehold.Infinite)
+		first := s.wait(request("first"))
+		s.delay = time.Second // the joining try is on its way
+		r := request("joiner")
+		r.ID = leasehold.NewID()
+		joiner := s.start(r)
+		synctest.Wait()
+		s.free() // at the service; nobody was woken yet
+		time.Sleep(3 * time.Second)
+		first.granted() // the joining try has seen that it is free
+		joiner.still()
+		again := s.start(withID(request("first"), first.grant.ID))
+		if g := again.granted(); !g.Idempotent || g.Token != first.grant.Token {
+			t.Errorf("a repeated request = %+v, want the lease that it has", g)
+		}
+	})
+}
+
+func withID(r leasehold.AcquireRequest, id leasehold.ID) leasehold.AcquireRequest {
+	r.ID = id
+	return r
 }

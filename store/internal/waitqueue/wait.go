@@ -60,7 +60,8 @@ func (q *Queues) turn(w *waiter) (try bool, pause time.Duration) {
 	}
 	if try, pause = x.next(w, time.Now()); try {
 		x.trying = true
-		if x.waiters[0] == w {
+		w.behind = x.waiters[0] != w
+		if !w.behind {
 			x.due = false
 		}
 	}
@@ -126,7 +127,11 @@ func (q *Queues) queueError(w *waiter) error {
 // tryOnce tries for w. It is done unless the request waits on.
 func (q *Queues) tryOnce(ctx context.Context, w *waiter) (g leasehold.Grant, err error, done bool) {
 	sent := time.Now()
-	g, err = q.opts.Try(ctx, w.r)
+	try := q.opts.Try
+	if w.behind && q.opts.Repeat != nil {
+		try = q.opts.Repeat
+	}
+	g, err = try(ctx, w.r)
 	if waits := q.tried(w, g, err, ctx.Err() != nil); waits {
 		return g, err, false
 	}
@@ -152,6 +157,8 @@ func (q *Queues) tried(w *waiter, g leasehold.Grant, err error, left bool) (wait
 	x.trying, w.repeats = false, false
 	if left && err != nil && transient(leasehold.ReasonOf(err)) {
 		x.due, waits = true, true // its loop ends it, the next one tries
+	} else if w.behind && isFree(err) {
+		x.due, waits = true, true // for the first one to try
 	} else {
 		waits = x.note(w, g, err, q.opts.Look)
 	}
@@ -169,6 +176,12 @@ func (q *Queues) tried(w *waiter, g leasehold.Grant, err error, left bool) (wait
 	}
 	x.signalRepeats()
 	return waits
+}
+
+// isFree reports whether a repetition found no lease at all.
+func isFree(err error) bool {
+	var e *leasehold.Error
+	return errors.As(err, &e) && e.Reason == leasehold.ReasonHeld && e.Current == nil
 }
 
 // signalRepeats lets those try who do so wherever they stand.

@@ -69,6 +69,13 @@ type Options struct {
 	// if the service is dead, because Close and timeouts wait for it.
 	Try func(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error)
 
+	// Repeat is Try for a request that is not the first in the queue, and may
+	// repeat an acquire that succeeded: it answers the lease that the request has
+	// already and grants nothing new, which would overtake the first. Where the
+	// resource is free it answers ReasonHeld without Current. Nil: Try, and a
+	// waiter with an ID may overtake others as it joins.
+	Repeat func(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error)
+
 	// Release releases a grant that came as its caller left. It gets a context of
 	// its own, in its own goroutine, which Close waits for.
 	Release func(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error)

@@ -1,46 +1,11 @@
 -- Acquires, once. ARGV: 7 id, 8 whether the store made it, 9 holder, 10 ttl in
 -- milliseconds (0: the default), 11 limit of renewals ('': the default),
--- 12 caller, 13 how long a waiter wants to be woken (0: none waits), 14… metadata.
+-- 12 caller, 13 how long a waiter wants to be woken (0: none waits), 14 whether to
+-- grant nothing new, because others wait, 15… metadata.
+-- Of a new lease it answers what the program does not know.
 
 local id, made, holder, ttl = ARGV[7], ARGV[8] == '1', ARGV[9], tonumber(ARGV[10])
-local limit, caller, waits = ARGV[11], ARGV[12], tonumber(ARGV[13])
-
--- full returns the setting that allows no more live leases, and its value.
-local function full()
-  if is_health(resource) then return nil end
-  if not together then return apart('full'), apart('full_at') end
-  local all, each = config('max_leases'), config('max_leases_per_caller')
-  if all ~= -1 and redis.call('ZCARD', ends_key) >= all then
-    while forget_ended(1000) == 1000 do end
-    if redis.call('ZCARD', ends_key) >= all then return 'max_leases', digits(all) end
-  end
-  if each ~= -1 and caller ~= '' then
-    local key = caller_key_of(caller)
-    redis.call('ZREMRANGEBYSCORE', key, '-inf', digits(now))
-    if redis.call('ZCARD', key) >= each then return 'max_leases_per_caller', digits(each) end
-  end
-  return nil
-end
-
-local function grant(token)
-  local row = {
-    leaseId = id, holder = holder, token = token, state = 'active',
-    acquiredAt = digits(now), renewedAt = digits(now),
-    ttlMs = digits(ttl), endsAt = ttl == -1 and '-1' or digits(now + ttl),
-    renewals = '0', maxRenewals = limit, op = mark,
-  }
-  if caller ~= '' then row.caller = caller end
-  if not together then row.claim = mark end
-  for i = 14, #ARGV, 2 do row['meta_' .. ARGV[i]] = ARGV[i + 1] end
-  record_end(resource)
-  redis.call('DEL', lease_key)
-  redis.call('HSET', lease_key, unpack(as_list(row)))
-  save_id(id)
-  if together then redis.call('ZADD', names_key, 0, resource) end
-  save_end(row)
-  record_row('acquired', row, 'available')
-  return answer('', row, nil, nil, 'granted')
-end
+local limit, caller = ARGV[11], ARGV[12]
 
 if ttl == 0 then
   ttl = math.min(config('default_ttl_seconds'), config('max_ttl_seconds')) * 1000
@@ -50,25 +15,66 @@ else
 end
 if limit == '' then limit = digits(config('max_renewals')) end
 
-local row = load(lease_key)
+local row, list, ended = load(lease_key)
 if row and row.leaseId == id and row.state == 'active' and row.holder == holder then
-  if not together then redis.call('HSET', lease_key, 'claim', mark) end
-  return extend(row, ttl, 'idempotent') -- a repeated acquire of the lease already held
+  if not together then call('HSET', lease_key, 'claim', mark) end
+  return extend(row, list, ttl, 'idempotent') -- a repeated acquire of the lease already held
 end
 if not made then
   local reason = unusable(row, id)
-  if reason then return answer(reason, row) end
+  if reason then return answer(reason, list) end
 end
 if row then
-  if waits > 0 then redis.call('SET', waiting_key, '1', 'PX', digits(waits)) end
-  return answer(row.state == 'breaking' and 'lease_breaking' or 'lease_held', row)
+  if ARGV[13] ~= '0' then call('SET', waiting_key, '1', 'PX', ARGV[13]) end
+  return answer(row.state == 'breaking' and 'lease_breaking' or 'lease_held', list)
 end
+if ARGV[14] == '1' then return answer('lease_held') end
 local deadline = apart('deadline')
 if deadline and now > tonumber(deadline) then
   return answer('store_unavailable', nil, '', 'the request came too late: its claim on the id may have ended')
 end
-local setting, value = full()
+local setting, value = full(caller)
 if setting then return answer('too_many_leases', nil, setting, value) end
-local token = next_token()
+local token = next_token(call('GET', token_key))
 if not token then return answer('store_unavailable', nil, '', 'the token counter has reached its end at 2^53') end
-return grant(token)
+
+local at, ms = digits(now), digits(ttl)
+local ends = ttl == -1 and '-1' or digits(now + ttl)
+record_end(resource)
+if ended then call('DEL', lease_key) end
+local fields = {
+  'leaseId', id, 'holder', holder, 'token', token, 'state', 'active', 'acquiredAt', at, 'renewedAt', at,
+  'ttlMs', ms, 'endsAt', ends, 'renewals', '0', 'maxRenewals', limit, 'op', mark,
+}
+local n = #fields
+for i = 15, #ARGV, 2 do
+  fields[n + 1], fields[n + 2] = 'meta_' .. ARGV[i], ARGV[i + 1]
+  n = n + 2
+end
+if caller ~= '' then
+  fields[n + 1], fields[n + 2] = 'caller', caller
+  n = n + 2
+end
+if not together then
+  fields[n + 1], fields[n + 2] = 'claim', mark
+  local noted = apart('noted') -- the end that was noted before, by another clock
+  if noted then fields[n + 3], fields[n + 4] = 'noted', noted end
+end
+call('HSET', lease_key, unpack(fields))
+save_token(token, ends)
+if ends ~= '-1' then call('PEXPIREAT', lease_key, ends) end
+if together then
+  if ends == '-1' then
+    call('SET', id_key_of(id), resource)
+  else
+    call('SET', id_key_of(id), resource, 'PX', ms)
+  end
+  local score = ends == '-1' and '+inf' or ends
+  call('ZADD', names_key, '0', resource)
+  call('ZADD', ends_key, score, resource)
+  if caller ~= '' then call('ZADD', caller_key_of(caller), score, resource) end
+  save_open('active', '0', token, holder)
+end
+record('acquired', resource, holder, token, 'available', 'active', '0')
+return answer('', {'token', token, 'acquiredAt', at, 'renewedAt', at, 'ttlMs', ms, 'endsAt', ends, 'maxRenewals', limit},
+  nil, nil, 'granted')

@@ -10,7 +10,7 @@ local resource, caller, limited, ttl = ARGV[1], ARGV[2], ARGV[3] == '1', tonumbe
 local stored = redis.call('HGETALL', settings)
 local values = {}
 for i = 1, #stored, 2 do values[stored[i]] = tonumber(stored[i + 1]) end
-local function config(key) return values[key] or defaults[key] end
+local function config(key, default) return values[key] or default end
 
 local function full()
   local all, each = config('max_leases'), config('max_leases_per_caller')

@@ -5,6 +5,6 @@
 if ARGV[7] == '1' or config('auto_expire_enabled') then
   if forget_ended(1000) == 1000 then return 0 end
 end
-local first = redis.call('ZRANGEBYSCORE', ends_key, '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+local first = call('ZRANGEBYSCORE', ends_key, '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 if not first[2] or first[2] == 'inf' then return -1 end
 return math.max(1, tonumber(first[2]) - now)

@@ -4,8 +4,8 @@
 local ttl = tonumber(ARGV[10])
 local most = ttl ~= 0 and too_long(ttl)
 if most then return answer('invalid_argument', nil, 'ttl_seconds', most) end
-local row = load(lease_key)
+local row, list = load(lease_key)
 local reason = match(row, ARGV[7], ARGV[8], ARGV[9])
-if reason ~= '' then return answer(reason, nil) end
-if row.state == 'breaking' then return answer('lease_breaking', row) end
-return extend(row, ttl)
+if reason ~= '' then return answer(reason) end
+if row.state == 'breaking' then return answer('lease_breaking', list) end
+return extend(row, list, ttl)
