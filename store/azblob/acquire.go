@@ -53,7 +53,8 @@ type acquisition struct {
 	r  leasehold.AcquireRequest
 	id leasehold.ID
 
-	mark    string // of the write that would make a lease ours; empty: none yet
+	written view   // the blob as we wrote it, to be leased
+	mark    string // of that write; empty: none yet
 	inDoubt bool   // the answer to a lease call was lost
 	sent    time.Time
 	seen    azcore.ETag // of a blob that another may be about to lease
@@ -66,9 +67,7 @@ func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest) (leaseh
 	}
 	g, err := a.run(ctx)
 	if err != nil && a.inDoubt && r.ID.IsZero() {
-		s.inBackground(ctx, func(ctx context.Context) {
-			_, _ = s.service.releaseLease(ctx, r.Resource, a.id, "") // else it expires
-		})
+		s.inBackground(ctx, a.abandon)
 	}
 	return g, storeError("acquire", r.Resource, err)
 }
@@ -134,7 +133,7 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 		return g, nothingDone(f), f.kind == raced || f.kind == leased || f.kind == unsent
 	}
 	// A lease call that is still under way now fails: the blob is not as it was.
-	a.mark, a.sent, a.inDoubt = next.mark, time.Now(), false
+	a.written, a.mark, a.sent, a.inDoubt = next, next.mark, time.Now(), false
 	next.now, f = a.service.acquireLease(ctx, a.r.Resource, a.id, a.r.TTL, next.etag)
 	switch {
 	case f == nil:
@@ -170,6 +169,23 @@ func (a *acquisition) undecided(err error) error {
 		f.kind = lost
 	}
 	return err
+}
+
+// abandon ends a lease that nobody received. The call that acquires it may still be
+// on its way, so where there is none yet the blob is changed, and that call fails.
+func (a *acquisition) abandon(ctx context.Context) {
+	defer a.queues.Wake(a.r.Resource)
+	for try := 0; ; try++ {
+		if _, f := a.service.releaseLease(ctx, a.r.Resource, a.id, ""); f == nil {
+			return
+		}
+		ended := a.written.record
+		ended.ended, ended.mark, ended.metadata = true, newMark(), nil
+		_, _, f := a.service.store(ctx, &ended, leasehold.ID{}, a.written.etag)
+		if f == nil || f.kind == raced || !sleep(ctx, backoff(min(try, maxTries))) {
+			return // or it ends by itself
+		}
+	}
 }
 
 func (a *acquisition) granted(v view) leasehold.Grant {

@@ -94,7 +94,6 @@ func TestAzblobOnAzurite(t *testing.T) {
 	server := testserver.Azurite(t)
 	transport := newTransport(t)
 	h := azblobHarness(false)
-	h.Slack += time.Second  // the machine is busy
 	var containers sync.Map // by store
 	var count atomic.Int64
 	h.Open = func(t testing.TB) leasehold.Store {
