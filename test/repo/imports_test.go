@@ -28,6 +28,10 @@ const (
 	directly     = "directly: "       // prefix of To: only the package's own imports count
 
 	testsOnly = "storetest/...>... bench/...>..." // what only tests import may import test libraries
+
+	// What several stores are made of: the engine of the embedded ones, the wait
+	// queue of the networked ones, compare-and-swap.
+	sharedByStores = "store/memory>store/local store/sqlite>store/local store/...>store/internal/... store/cosmos>store/cas"
 )
 
 // rules are the direction of the imports, each with its reason.
@@ -74,7 +78,8 @@ var rules = map[importRule]string{
 	{From: "telemetry", To: "store/..."}:                                        "telemetry wraps any store",
 	{From: "telemetry", To: "server/..."}:                                       "telemetry works in programs without a server",
 
-	{From: "store/...", To: "store/...", Except: "store/memory>store/local store/sqlite>store/local"}: "a store imports no other store; only the two embedded ones share the engine",
+	{From: "store/...", To: "store/...", Except: sharedByStores}: "a store imports no other store, only what several are made of",
+	{From: "...", To: "internal/testserver", Except: testsOnly}:  "servers for tests are started by tests",
 
 	{From: "...", To: "storetest/...", Except: testsOnly}:                     "the conformance suite is for tests",
 	{From: "...", To: "github.com/google/go-cmp/cmp", Except: testsOnly}:      "a test library in the product is a mistake",
@@ -246,6 +251,9 @@ func TestBrokenRulesAreCaught(t *testing.T) {
 			[]string{"store/sqlite imports store/memory: a store imports"}},
 		{"redis uses the engine", []pkg{ours("store/local"), ours("store/redis", module+"/store/local")},
 			[]string{"store/redis imports store/local: a store imports"}},
+		{"redis uses the wait queue", []pkg{ours("store/internal/waitqueue"), ours("store/redis", module+"/store/internal/waitqueue")}, nil},
+		{"redis uses compare-and-swap", []pkg{ours("store/cas"), ours("store/redis", module+"/store/cas")},
+			[]string{"store/redis imports store/cas: a store imports"}},
 		{"the suite uses test libraries", []pkg{{ImportPath: "pgregory.net/rapid"}, ours("storetest", "pgregory.net/rapid")}, nil},
 		{"the product uses one", []pkg{{ImportPath: "pgregory.net/rapid"}, ours("store/etcd", "pgregory.net/rapid")},
 			[]string{"store/etcd imports pgregory.net/rapid: a test library"}},
