@@ -53,6 +53,8 @@ type acquisition struct {
 	r  leasehold.AcquireRequest
 	id leasehold.ID
 
+	repeats bool // grants nothing new: others wait
+
 	written view   // the blob as we wrote it, to be leased
 	mark    string // of that write; empty: none yet
 	inDoubt bool   // the answer to a lease call was lost
@@ -61,15 +63,23 @@ type acquisition struct {
 }
 
 func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	a := &acquisition{Store: s, r: r, id: r.ID}
+	return s.start(ctx, &acquisition{Store: s, r: r, id: r.ID})
+}
+
+// repeat looks whether a waiter that joins behind others has the lease already.
+func (s *Store) repeat(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return s.start(ctx, &acquisition{Store: s, r: r, id: r.ID, repeats: true})
+}
+
+func (s *Store) start(ctx context.Context, a *acquisition) (leasehold.Grant, error) {
 	if a.id.IsZero() {
 		a.id = leasehold.NewID()
 	}
 	g, err := a.run(ctx)
-	if err != nil && a.inDoubt && r.ID.IsZero() {
+	if err != nil && a.inDoubt && a.r.ID.IsZero() {
 		s.inBackground(ctx, a.abandon)
 	}
-	return g, storeError("acquire", r.Resource, err)
+	return g, storeError("acquire", a.r.Resource, err)
 }
 
 func (a *acquisition) run(ctx context.Context) (leasehold.Grant, error) {
@@ -81,7 +91,7 @@ func (a *acquisition) run(ctx context.Context) (leasehold.Grant, error) {
 	ctx, cancel := a.limited(ctx)
 	defer cancel()
 	v, free := a.known.get(a.r.Resource, leasehold.ID{})
-	if !free {
+	if !free || a.repeats {
 		var f *failure
 		if v, f = a.service.load(ctx, a.r.Resource, leasehold.ID{}); f != nil {
 			return leasehold.Grant{}, f
@@ -113,6 +123,8 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 		return g, &failure{kind: lost, cause: errLeasedAgain}, false
 	case v.locked():
 		return a.conflict(ctx, v)
+	case a.repeats: // it is free, for the first who waits
+		return g, refusal(leasehold.ReasonHeld), false
 	}
 	if v.ended && v.state != lease.StateTypeAvailable {
 		if f := a.service.finishRelease(ctx, &v); f != nil {
