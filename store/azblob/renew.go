@@ -136,7 +136,7 @@ func (s *Store) extendOnce(ctx context.Context, v *view, id leasehold.ID, ttl ti
 	case v.state == lease.StateTypeBreaking:
 		return leasehold.Lease{}, nil, s.isBreaking(ctx, v)
 	case !v.now.IsZero() && !v.surelyLiveAt(v.now):
-		return leasehold.Lease{}, nil, s.expired(ctx, v, id)
+		return s.expired(ctx, v, id)
 	}
 	sent := time.Now()
 	date, f := s.restart(ctx, v, id, ttl)
@@ -147,7 +147,7 @@ func (s *Store) extendOnce(ctx context.Context, v *view, id leasehold.ID, ttl ti
 	case f != nil:
 		return leasehold.Lease{}, f, nil
 	case !v.surelyLiveAt(date): // it may have been revived
-		return leasehold.Lease{}, nil, s.expired(ctx, v, id)
+		return s.expired(ctx, v, id)
 	}
 	next := *v
 	next.renewed = date.Add(-took).UTC().Truncate(time.Millisecond)
@@ -178,7 +178,7 @@ func (s *Store) restart(ctx context.Context, v *view, id leasehold.ID, ttl time.
 	}
 	b, f := s.service.loadBreak(ctx, v.resource)
 	if f == nil && b.token == v.token {
-		_, _ = s.service.releaseLease(ctx, v.resource, id, "")
+		_, _ = s.service.releaseLease(ctx, v.resource, id, v.etag)
 		f = &failure{kind: notLeased}
 	}
 	return date, f
@@ -236,15 +236,16 @@ func (s *Store) endedAnyway(ctx context.Context, v *view) *failure {
 
 var errLeasedAgain = errors.New("the resource was leased again before the answer was known")
 
-// expired makes sure that a lease whose end has come, or may have, is over.
-func (s *Store) expired(ctx context.Context, v *view, id leasehold.ID) error {
-	_, f := s.service.releaseLease(ctx, v.resource, id, "")
+// expired makes sure that a lease whose end has come, or may have, is over. It is
+// not where another process has renewed it in time: then the blob has changed.
+func (s *Store) expired(ctx context.Context, v *view, id leasehold.ID) (leasehold.Lease, *failure, error) {
+	_, f := s.service.releaseLease(ctx, v.resource, id, v.etag)
 	if f != nil && f.kind != notLeased && f.kind != noBlob {
-		return f
+		return leasehold.Lease{}, f, nil
 	}
 	s.known.drop(v.resource)
 	s.queues.Wake(v.resource)
-	return refusal(leasehold.ReasonExpired)
+	return leasehold.Lease{}, nil, refusal(leasehold.ReasonExpired)
 }
 
 func (s *Store) isBreaking(ctx context.Context, v *view) error {
