@@ -93,7 +93,10 @@ func (a *acquisition) run(ctx context.Context) (leasehold.Grant, error) {
 	v, free := a.known.get(a.r.Resource, leasehold.ID{})
 	if !free || a.repeats {
 		var f *failure
-		if v, f = a.service.load(ctx, a.r.Resource, leasehold.ID{}); f != nil {
+		if v, f = a.service.load(ctx, a.r.Resource, leasehold.ID{}); f == nil && v.justWritten() {
+			v, f = a.reload(ctx, 0)
+		}
+		if f != nil {
 			return leasehold.Grant{}, f
 		}
 	}
@@ -131,10 +134,10 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 			return g, nothingDone(f), f.kind == raced
 		}
 	}
-	next := v
+	next, now := v, a.service.clock.now()
 	next.record = record{
-		resource: a.r.Resource, holder: a.r.Holder, token: v.token + 1, ttl: a.r.TTL,
-		acquired: a.service.clock.now().Truncate(time.Millisecond), metadata: clone(a.r.Metadata), mark: newMark(),
+		resource: a.r.Resource, holder: a.r.Holder, token: nextToken(v.token, now), ttl: a.r.TTL,
+		acquired: now.Truncate(time.Millisecond), metadata: clone(a.r.Metadata), mark: newMark(),
 	}
 	if next.token > leasehold.MaxToken {
 		return g, &failure{kind: failed, cause: errors.New("the blob's tokens are used up")}, false
@@ -142,7 +145,7 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 	var f *failure
 	next.etag, next.modified, f = a.service.store(ctx, &next.record, leasehold.ID{}, v.etag)
 	if f != nil {
-		return g, nothingDone(f), f.kind == raced || f.kind == leased || f.kind == unsent
+		return g, nothingDone(f), f.kind == raced || f.kind == leased || f.kind == noBlob || f.kind == unsent
 	}
 	// A lease call that is still under way now fails: the blob is not as it was.
 	a.written, a.mark, a.sent, a.inDoubt = next, next.mark, time.Now(), false
@@ -155,7 +158,23 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 		a.inDoubt = true
 		return g, f, true
 	}
-	return g, f, f.kind == raced || f.kind == leased || f.kind == breaking
+	return g, f, f.kind == raced || f.kind == leased || f.kind == breaking || f.kind == noBlob
+}
+
+// nextToken is the service's time in microseconds, or the last token and one if
+// that is more. So it also grows where the counter was lost: with a blob that
+// somebody deleted, or by a failover to another region.
+func nextToken(last uint64, now time.Time) uint64 {
+	if micros := now.UnixMicro(); micros > int64(last) && micros <= leasehold.MaxToken {
+		return uint64(micros)
+	}
+	return last + 1
+}
+
+// justWritten reports whether somebody is probably between the two calls of an
+// acquire.
+func (v *view) justWritten() bool {
+	return v.exists && !v.ended && v.state == lease.StateTypeAvailable && v.now.Sub(v.modified) < 2*grain
 }
 
 // reload reads the blob again after a lost race. A blob that another has just

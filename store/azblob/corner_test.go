@@ -140,6 +140,32 @@ func TestRacesDuringCalls(t *testing.T) {
 	}
 }
 
+// TestAboutToBeLeased: whoever comes between the two calls of an acquire lets it
+// end, and does not make it fail; but one that never ends is passed over.
+func TestAboutToBeLeased(t *testing.T) {
+	inScene(t, func(s *scene) {
+		late := make(chan error, 1)
+		s.faults.set(onceFor("acquire", fault{before: func() {
+			go func() {
+				_, err := s.other.Acquire(s.Context(), leasehold.AcquireRequest{Resource: "free", Holder: "late", TTL: longest})
+				late <- err
+			}()
+			time.Sleep(10 * time.Millisecond)
+		}}))
+		s.wantReason("acquire", operations["acquire"](s), "")
+		s.wantReason("acquire, second", <-late, leasehold.ReasonHeld)
+
+		var never lateCall
+		s.faults.set(onceFor("acquire", fault{late: &never, before: func() {
+			if _, err := s.other.Acquire(s.Context(), leasehold.AcquireRequest{Resource: "other", Holder: "late", TTL: longest}); err != nil {
+				s.Errorf("Acquire where another is cut off = %v, want a grant", err)
+			}
+		}}))
+		_, err := s.Acquire(s.Context(), leasehold.AcquireRequest{Resource: "other", Holder: "h", TTL: longest})
+		s.wantReason("acquire, cut off", err, leasehold.ReasonUnknown)
+	})
+}
+
 // meanwhile does what another process does.
 func (s *scene) meanwhile(what string) {
 	ctx := s.Context()

@@ -167,10 +167,19 @@ func (s *Store) extendOnce(ctx context.Context, v *view, id leasehold.ID, ttl ti
 
 // restart restarts the service's lease. The service renews only for the same
 // time; for another one the lease is acquired again with its id, which would also
-// bring back one that was broken meanwhile. A break says so before it begins.
+// bring back one that was broken meanwhile. A break says so before it begins; one
+// by another tool is seen by reading the blob first.
 func (s *Store) restart(ctx context.Context, v *view, id leasehold.ID, ttl time.Duration) (time.Time, *failure) {
 	if seconds(ttl) == seconds(v.lease().TTL) {
 		return s.service.renewLease(ctx, v.resource, id, v.etag)
+	}
+	switch now, f := s.readOwn(ctx, v.resource, id); {
+	case f != nil:
+		return time.Time{}, f
+	case now.etag != v.etag:
+		return time.Time{}, &failure{kind: raced}
+	case now.state == lease.StateTypeBreaking:
+		return time.Time{}, &failure{kind: breaking}
 	}
 	date, f := s.service.acquireLease(ctx, v.resource, id, ttl, v.etag)
 	if f != nil {
