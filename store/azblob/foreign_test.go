@@ -28,7 +28,9 @@ func withPortal(t *testing.T, test func(p *portal)) {
 	})
 }
 
-func (p *portal) blob(resource string) *blob.Client { return p.container.NewBlobClient("lease-" + resource) }
+func (p *portal) blob(resource string) *blob.Client {
+	return p.container.NewBlobClient("lease-" + resource)
+}
 
 func (p *portal) did(what string, err error) {
 	p.Helper()

@@ -116,13 +116,12 @@ func (s *service) createContainer(ctx context.Context) *failure {
 	return nothingDone(failureOf(ctx, err))
 }
 
-// probe finds out whether the container is there and may be read.
+// probe finds out whether the container is there and may be read. It lists:
+// signatures of a container do not allow to read its properties.
 func (s *service) probe(ctx context.Context) *failure {
+	one := int32(1)
 	return s.repeat(ctx, true, func(ctx context.Context) error {
-		_, err := s.client.GetProperties(ctx, nil)
-		if bloberror.HasCode(err, bloberror.ResourceNotFound) {
-			return &azcore.ResponseError{ErrorCode: string(bloberror.ContainerNotFound), StatusCode: 404}
-		}
+		_, err := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &s.prefix, MaxResults: &one}).NextPage(ctx)
 		return err
 	})
 }
