@@ -112,7 +112,7 @@ func TestRacesDuringCalls(t *testing.T) {
 		"release, leased again, and lost":   {op: "release", at: "store", meanwhile: "take", lost: true, want: leasehold.ReasonUnknown},
 		"renew, broken first":               {op: "renew", at: "renew", meanwhile: "break", want: leasehold.ReasonNotFound},
 		"renew, broken before it is noted":  {op: "renew", at: "store", meanwhile: "break", want: leasehold.ReasonNotFound},
-		"renew, broken slowly":              {op: "renew", at: "renew", meanwhile: "break slowly", want: leasehold.ReasonNotFound},
+		"renew, broken slowly":              {op: "renew", at: "renew", meanwhile: "break slowly", want: leasehold.ReasonBreaking},
 		"renew, renewed elsewhere":          {op: "renew", at: "renew", meanwhile: "renew"},
 		"renew, renewed before it is noted": {op: "renew", at: "store", meanwhile: "renew"},
 		"release, renewed elsewhere":        {op: "release", at: "store", meanwhile: "renew"},

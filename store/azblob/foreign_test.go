@@ -108,6 +108,26 @@ func TestBrokenElsewhere(t *testing.T) {
 	}
 }
 
+// TestBreakingElsewhere: when a break by another tool ends is not known here, but it
+// does.
+func TestBreakingElsewhere(t *testing.T) {
+	withPortal(t, func(p *portal) {
+		c, err := lease.NewBlobClient(p.blob("r"), nil)
+		p.did("making a client", err)
+		period := int32(10)
+		_, err = c.BreakLease(p.Context(), &lease.BlobBreakOptions{BreakPeriod: &period})
+		p.did("break", err)
+		for _, op := range []string{"renew", "retime", "change", "again"} {
+			p.wantReason(op, operations[op](p.scene), leasehold.ReasonBreaking)
+		}
+		w := p.waits("next", leasehold.ID{})
+		time.Sleep(11 * time.Second)
+		if g := w.granted(p.TB, "the next"); g.Token <= p.lease.Token {
+			t.Errorf("token %d after %d", g.Token, p.lease.Token)
+		}
+	})
+}
+
 // TestLeasedElsewhere: while another tool has the blob, nobody is granted anything,
 // unless the blob says that it was released: then that lease looks like the rest of
 // a release that was cut off, and is broken.

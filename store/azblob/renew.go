@@ -144,6 +144,11 @@ func (s *Store) extendOnce(ctx context.Context, v *view, id leasehold.ID, ttl ti
 	switch {
 	case f != nil && f.kind == breaking:
 		return leasehold.Lease{}, nil, s.isBreaking(ctx, v)
+	case f != nil && f.kind == notLeased: // the service says so of a breaking lease too
+		if now, g := s.readOwn(ctx, v.resource, id); g == nil && now.state == lease.StateTypeBreaking {
+			return leasehold.Lease{}, nil, s.isBreaking(ctx, &now)
+		}
+		return leasehold.Lease{}, f, nil
 	case f != nil:
 		return leasehold.Lease{}, f, nil
 	case !v.surelyLiveAt(date): // it may have been revived
