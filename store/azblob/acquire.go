@@ -120,8 +120,8 @@ func (a *acquisition) run(ctx context.Context) (leasehold.Grant, error) {
 // an answer was lost.
 func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, err error, again bool) {
 	switch {
-	case v.locked() && a.mark != "" && v.mark == a.mark: // the answer was lost, but we have it
-		return a.granted(v), nil, false
+	case v.locked() && a.inDoubt && v.mark == a.mark: // the answer was lost, but we have it
+		return a.confirmed(ctx)
 	case a.inDoubt && (v.mark != a.mark || v.state != lease.StateTypeAvailable): // we may have had it
 		return g, &failure{kind: lost, cause: errLeasedAgain}, false
 	case v.locked():
@@ -145,7 +145,8 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 	var f *failure
 	next.etag, next.modified, f = a.service.store(ctx, &next.record, leasehold.ID{}, v.etag)
 	if f != nil {
-		return g, nothingDone(f), f.kind == raced || f.kind == leased || f.kind == noBlob || f.kind == unsent
+		f = deleted(nothingDone(f))
+		return g, f, f.kind == raced || f.kind == leased || f.kind == unsent
 	}
 	// A lease call that is still under way now fails: the blob is not as it was.
 	a.written, a.mark, a.sent, a.inDoubt = next, next.mark, time.Now(), false
@@ -158,7 +159,29 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 		a.inDoubt = true
 		return g, f, true
 	}
-	return g, f, f.kind == raced || f.kind == leased || f.kind == breaking || f.kind == noBlob
+	f = deleted(f)
+	return g, f, f.kind == raced || f.kind == leased || f.kind == breaking
+}
+
+// deleted makes a race of a blob that was there a moment ago.
+func deleted(f *failure) *failure {
+	if f.kind == noBlob {
+		f.kind = raced
+	}
+	return f
+}
+
+// confirmed answers an acquire whose answer was lost, by the lease's id: another
+// tool may have leased the blob that we wrote.
+func (a *acquisition) confirmed(ctx context.Context) (g leasehold.Grant, err error, again bool) {
+	v, f := a.service.load(ctx, a.r.Resource, a.id)
+	switch {
+	case f != nil && f.kind == notLeased:
+		return g, &failure{kind: lost, cause: errLeasedAgain}, false
+	case f != nil:
+		return g, a.undecided(f), false
+	}
+	return a.granted(v), nil, false
 }
 
 // nextToken is the service's time in microseconds, or the last token and one if

@@ -140,6 +140,33 @@ func TestRacesDuringCalls(t *testing.T) {
 	}
 }
 
+// TestSlowAnswers: the time that an answer takes is not promised to the holder.
+func TestSlowAnswers(t *testing.T) {
+	for _, ttl := range []time.Duration{longest, shortest} {
+		inScene(t, func(s *scene) {
+			slow := func(call string) {
+				s.faults.set(onceFor(call, fault{after: func() { time.Sleep(2 * time.Second) }}))
+			}
+			slow("acquire")
+			g, err := s.Acquire(s.Context(), leasehold.AcquireRequest{Resource: "slow", Holder: "h", TTL: longest})
+			if err != nil || g.Remaining > longest-2*time.Second {
+				t.Errorf("Acquire leaves %v, %v; want at most %v", g.Remaining, err, longest-2*time.Second)
+			}
+			slow(map[time.Duration]string{longest: "renew", shortest: "acquire"}[ttl])
+			l, err := s.Renew(s.Context(), leasehold.RenewRequest{Resource: "slow", ID: g.ID, TTL: ttl})
+			if err != nil || l.Remaining > ttl-2*time.Second {
+				t.Errorf("Renew leaves %v, %v; want at most %v", l.Remaining, err, ttl-2*time.Second)
+			}
+			period := 5 * time.Second
+			slow("break")
+			b, err := s.Break(s.Context(), leasehold.BreakRequest{Resource: "slow", Period: &period})
+			if err != nil || b.Remaining > 3*time.Second {
+				t.Errorf("Break leaves %v, %v; want at most 3s", b.Remaining, err)
+			}
+		})
+	}
+}
+
 // TestAboutToBeLeased: whoever comes between the two calls of an acquire lets it
 // end, and does not make it fail; but one that never ends is passed over.
 func TestAboutToBeLeased(t *testing.T) {

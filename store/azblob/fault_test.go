@@ -34,6 +34,7 @@ type fault struct {
 	err    error       // no answer
 	done   bool        // the service carries it out all the same
 	before func()      // runs before the service gets it
+	after  func()      // runs before the client gets the service's answer
 	late   *lateCall   // no answer, and the service gets it later
 }
 
@@ -74,6 +75,9 @@ func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 			x.late.request.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		return nil, errCut
+	}
+	if x.after != nil {
+		defer x.after()
 	}
 	if x.status == 0 && x.err == nil {
 		return f.RoundTripper.RoundTrip(r)

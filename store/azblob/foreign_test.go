@@ -152,6 +152,35 @@ func TestLeasedElsewhere(t *testing.T) {
 	})
 }
 
+// TestLeasedBetween: another tool leases the blob between the two calls of an
+// acquire, which is then no grant, also if the answer is lost.
+func TestLeasedBetween(t *testing.T) {
+	for _, err := range []error{nil, errCut} {
+		withPortal(t, func(p *portal) {
+			p.faults.set(onceFor("acquire", fault{err: err, before: func() { p.leases("free") }}))
+			want := leasehold.ReasonHeld
+			if err != nil {
+				want = leasehold.ReasonUnknown
+			}
+			p.wantReason("acquire", operations["acquire"](p.scene), want)
+		})
+	}
+}
+
+// TestAnswersWithoutTag: without a tag the next call could not be conditional.
+func TestAnswersWithoutTag(t *testing.T) {
+	for call, want := range map[string]leasehold.Reason{"load": leasehold.ReasonUnavailable, "store": leasehold.ReasonUnavailable} {
+		inScene(t, func(s *scene) {
+			s.faults.set(alwaysFor(call, fault{status: 201}))
+			s.wantReason("acquire, nothing in the answer to "+call, operations["acquire"](s), want)
+			s.faults.set(nil)
+			if st, err := s.Status(s.Context(), "free"); err != nil || st.Locked() {
+				t.Errorf("Status = %+v, %v; want free", st.Lease, err)
+			}
+		})
+	}
+}
+
 // TestEditedBlob: what this store did not write is an error that says so, until the
 // blob is deleted.
 func TestEditedBlob(t *testing.T) {
