@@ -186,6 +186,8 @@ func TestRecordedFaults(t *testing.T) {
 		{op: "break", what: "request lost", fail: onceFor("break", cut), within: time.Second},
 		{op: "break", what: "note's answer lost", fail: onceFor("store break", cutYet), within: time.Second},
 		{op: "break", what: "always lost", fail: alwaysFor("break", cut), want: leasehold.ReasonUnknown, within: 5 * time.Second},
+		{op: "break", what: "429 for long after the note", fail: alwaysFor("break", busyLong), want: leasehold.ReasonUnknown},
+		{op: "break", what: "429 for long at the note", fail: alwaysFor("store break", busyLong), want: leasehold.ReasonRateLimited},
 		{op: "change", what: "answer lost", fail: onceFor("change", cutYet), within: time.Second},
 		{op: "change", what: "always lost", fail: alwaysFor("change", cut), want: leasehold.ReasonUnknown, within: 5 * time.Second},
 
