@@ -1,7 +1,10 @@
 package open
 
 import (
+	"errors"
+	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -40,6 +43,11 @@ func (u storeURL) access(o Options, client *http.Client, secretFile, inURL strin
 	if len(given) > 1 {
 		return access{}, invalid("has %s and %s; want one of them", given[0], given[1])
 	}
+	for _, name := range identityParams {
+		if u.params.Has(name) && !u.params.Has("auth") {
+			return access{}, invalid("has %s without auth, which says what it is for; want auth=%s", name, strings.Join(azurecred.Methods(), ", "))
+		}
+	}
 	switch {
 	case u.params.Has(secretFile):
 		secret, err := readSecret(secretFile, u.params.Get(secretFile))
@@ -47,11 +55,6 @@ func (u storeURL) access(o Options, client *http.Client, secretFile, inURL strin
 	case u.params.Has("auth"):
 		credential, err := u.identity(client)
 		return access{credential: credential}, err
-	}
-	for _, name := range identityParams {
-		if u.params.Has(name) {
-			return access{}, invalid("has %s without auth, which says what it is for; want auth=%s", name, strings.Join(azurecred.Methods(), ", "))
-		}
 	}
 	return access{secret: inURL + o.Secret, credential: o.Credential}, nil
 }
@@ -74,11 +77,12 @@ func (u storeURL) identity(client *http.Client) (azcore.TokenCredential, error) 
 		SecretFile: u.params.Get("secret-file"), CertificateFile: u.params.Get("certificate-file"), TokenFile: u.params.Get("token-file"),
 	}
 	if !slices.Contains(azurecred.Methods(), c.Method) {
-		return nil, invalid("has the auth %.32q; want one of %s", c.Method, strings.Join(azurecred.Methods(), ", "))
+		return nil, invalid("has the auth %s; want one of %s", u.shown("auth"), strings.Join(azurecred.Methods(), ", "))
 	}
 	if authority := u.params.Get("authority"); authority != "" {
-		if !strings.HasPrefix(authority, "https://") {
-			return nil, invalid("has an authority without https; want authority=https://HOST")
+		at, err := url.Parse(authority)
+		if err != nil || at.Scheme != "https" || at.Hostname() == "" || authority != "https://"+at.Host && authority != "https://"+at.Host+"/" {
+			return nil, invalid("has an authority that is none; want authority=https://HOST")
 		}
 		c.ClientOptions.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: authority}
 		c.DisableInstanceDiscovery = true // an authority of one's own is in no directory of authorities
@@ -91,10 +95,19 @@ func (u storeURL) identity(client *http.Client) (azcore.TokenCredential, error) 
 	return credential, nil
 }
 
+// withoutPath leaves out the file's name, in whose place people write the secret.
+func withoutPath(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
 func readSecret(param, file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return "", invalid("has a %s that cannot be read: %v", param, err)
+		return "", invalid("has a %s that cannot be read: %v", param, withoutPath(err))
 	}
 	secret := strings.TrimSpace(string(content))
 	if secret == "" {

@@ -33,7 +33,10 @@ func (u storeURL) place() (p place, err error) {
 	}
 	authority, path, _ := strings.Cut(rest, "/")
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
-		user, password, _ := strings.Cut(authority[:at], ":")
+		user, password, given := strings.Cut(authority[:at], ":")
+		if given && password == "" {
+			return p, invalid("has an empty password; leave out its colon if there is none")
+		}
 		authority = authority[at+1:]
 		if p.user, err = url.PathUnescape(user); err == nil {
 			p.password, err = url.PathUnescape(password)
@@ -82,8 +85,8 @@ func (u storeURL) service(p place, domain string) (host, base string, err error)
 	} else if !plain {
 		scheme = "http://"
 	}
-	if parsed, err := url.Parse(scheme + host); err != nil || parsed.Host != host {
-		return "", "", invalid("names a host that cannot be read")
+	if _, err := withPort(host, ""); err != nil {
+		return "", "", err
 	}
 	return host, scheme + host, nil
 }
@@ -104,13 +107,22 @@ func account(host string) string {
 // withPort adds a port to a host that has none.
 func withPort(host, port string) (string, error) {
 	parsed, err := url.Parse("//" + host)
-	if err != nil || parsed.Host != host || parsed.Hostname() == "" {
+	if err != nil || parsed.Host != host || parsed.Hostname() == "" || strings.Contains(parsed.Hostname(), ":") != strings.HasPrefix(host, "[") {
 		return "", invalid("names a host that cannot be read; want HOST:PORT")
 	}
 	if parsed.Port() != "" {
 		port = parsed.Port()
 	}
 	return net.JoinHostPort(parsed.Hostname(), port), nil
+}
+
+// shown is a parameter for an error. It is not repeated where it may be part of a
+// password with a stray question mark.
+func (u storeURL) shown(name string) string {
+	if strings.Contains(u.query, "@") {
+		return "that is none"
+	}
+	return fmt.Sprintf("%.32q", u.params.Get(name))
 }
 
 // flag is a parameter that is true or false.
@@ -124,7 +136,7 @@ func (u storeURL) flag(name string, otherwise bool) (bool, error) {
 	case "false":
 		return false, nil
 	}
-	return false, invalid("has the %s %.32q; want true or false", name, u.params.Get(name))
+	return false, invalid("has the %s %s; want true or false", name, u.shown(name))
 }
 
 // number is a parameter that is a number of at least one.
@@ -134,7 +146,7 @@ func (u storeURL) number(name string) (int, error) {
 	}
 	n, err := strconv.Atoi(u.params.Get(name))
 	if err != nil || n < 1 {
-		return 0, invalid("has the %s %.32q; want a number from 1", name, u.params.Get(name))
+		return 0, invalid("has the %s %s; want a number from 1", name, u.shown(name))
 	}
 	return n, nil
 }

@@ -47,7 +47,7 @@ func TestNetworkedStoreRefuses(t *testing.T) {
 		{"redis://", Options{}, "names no host"},
 		{"redis://:hunter2@", Options{}, "names no host"},
 		{"redis://:hun/ter2@localhost", Options{}, "has a slash in the user or password"},
-		{"redis://:hun?ter2@localhost", Options{}, "has a parameter that is none of its own"},
+		{"redis://:hun?ter2@localhost", Options{}, "has a question mark in the user or password"},
 		{"redis://:%zzhunter2@localhost", Options{}, "has a broken %XX in the user or password"},
 		{"redis://localhost/hunter2", Options{}, "names a database that is no number"},
 		{"redis://localhost/-1", Options{}, "names a database that is no number"},
@@ -68,10 +68,41 @@ func TestNetworkedStoreRefuses(t *testing.T) {
 		{"rediss://localhost?tenant=t", Options{}, "has tenant without auth"},
 		{"rediss://localhost?auth=hunger", Options{}, `has the auth "hunger"; want one of default, managed-identity`},
 		{"rediss://localhost?auth=managed-identity&tenant=t", Options{}, "has an auth that cannot be used: managed-identity takes no tenant"},
-		{"rediss://localhost?auth=default&authority=http://x", Options{}, "has an authority without https"},
+		{"rediss://localhost?auth=default&authority=http://x", Options{}, "want authority=https://HOST"},
 		{"rediss://localhost?ca=nowhere.pem", Options{}, "has a ca that cannot be read"},
 
+		{"rediss://localhost?auth=default&authority=https://u:hunter2%40x", Options{}, "want authority=https://HOST"},
+		{"rediss://localhost?auth=default&authority=https://", Options{}, "want authority=https://HOST"},
+		{"rediss://localhost?auth=default&authority=https://x?hunter2", Options{}, "want authority=https://HOST"},
+		{"redis://:hun?ter2=1@localhost", Options{}, "has a question mark in the user or password, or an @ in the parameters"},
+		{"redis://:hun?prefix=ter2@localhost", Options{}, "has a question mark in the user or password"},
+		{"redis://:@localhost", Options{}, "has an empty password"},
+		{"redis://user:@localhost", Options{}, "has an empty password"},
+		{"redis:///run/redis.sock", Options{}, "names no host, and a Unix socket is not taken; want redis://HOST:PORT"},
+		{"redis://::1", Options{}, "names a host that cannot be read"},
+		{"redis://[::1", Options{}, "names a host that cannot be read"},
+		{"redis://localhost?prefix=", Options{}, `has the parameter "prefix" without a value`},
+		{"redis://localhost?password-file=", Options{}, `has the parameter "password-file" without a value`},
+		{"redis://localhost?password-file=hunter2", Options{}, "has a password-file that cannot be read"},
+		{"rediss://localhost?ca=", Options{}, `has the parameter "ca" without a value`},
+		{"rediss://localhost?prefix=a&prefix=b", Options{}, `has the parameter "prefix" more than once`},
+		{"rediss://localhost?cert=" + file, Options{}, "has only one of cert and key"},
+		{"rediss://localhost?cert=hunter2&key=hunter2", Options{}, "has a cert and key that cannot be used"},
+		{"rediss://localhost?cert=" + file + "&key=" + file, Options{}, "has a cert and key that cannot be used"},
+		{"rediss://localhost?ca=" + file, Options{}, "has a ca without a certificate"},
+		{"rediss://localhost?auth=service-principal&tenant=t&client=c&secret-file=hunter2", Options{}, "the secret-file cannot be read"},
+		{"rediss://localhost?auth=service-principal&tenant=t&client=c&secret-file=" + empty, Options{}, "the secret-file is empty"},
+		{"rediss://localhost?auth=service-principal&tenant=t&client=c&certificate-file=hunter2", Options{}, "the certificate-file cannot be read"},
+		{"AccountKey=hunter2;BlobEndpoint=http://localhost/a", Options{}, "has no scheme"},
+		{"unix:///run/redis.sock", Options{}, `has the unknown scheme "unix"`},
+
 		{"azblob:leases", Options{}, "has no // after the scheme"},
+		{"azblob://a/leases?key-file=" + file + "&tenant=t", Options{}, "has tenant without auth"},
+		{"azblob://a/leases", Options{Secret: "AccountName=a;AccountKey=" + secret}, "names a host, and so does the connection string"},
+		{"azblob://user:hun?ter2=1&x@a/leases", Options{}, "has a parameter that is none of its own"},
+		{"azblob://[::1/leases", Options{Secret: secret}, "names a host that cannot be read"},
+		{"azblob://a%2Fb/leases", Options{Secret: secret}, "names a host that cannot be read"},
+		{"azblob://a/hunter2%2Fx", Options{Secret: "a2V5"}, "3 to 63 lower-case letters"},
 		{"azblob:///leases", Options{Secret: secret}, "names no host, and there is no connection string; want azblob://ACCOUNT/CONTAINER"},
 		{"azblob://a,b/leases", Options{Secret: secret}, "names 2 hosts; want one"},
 		{"azblob://a b/leases", Options{Secret: secret}, "names a host that cannot be read"},
@@ -108,6 +139,35 @@ func TestNetworkedStoreRefuses(t *testing.T) {
 		}
 		if err != nil && (strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "ter2")) {
 			t.Errorf("Store(%q) = %v, which repeats the secret", tt.url, err)
+		}
+	}
+}
+
+// TestOneWayIn: of the ways to be let in, any two are an error that names both.
+func TestOneWayIn(t *testing.T) {
+	type way struct {
+		what, params string
+		o            Options
+	}
+	for store, file := range map[string]string{"rediss": "password-file", "azblob": "key-file", "cosmos": "key-file"} {
+		ways := []way{
+			{what: "Options.Secret", o: Options{Secret: secret}},
+			{what: file, params: file + "=" + secretFile(t, secret)},
+			{what: "Options.Credential", o: Options{Credential: noCredential{}}},
+			{what: "auth", params: "auth=managed-identity"},
+		}
+		for i, a := range ways {
+			for _, b := range ways[i+1:] {
+				o := Options{Secret: a.o.Secret + b.o.Secret, Credential: a.o.Credential}
+				if b.o.Credential != nil {
+					o.Credential = b.o.Credential
+				}
+				_, err := Store(t.Context(), store+"://a?"+strings.Trim(a.params+"&"+b.params, "&"), &o)
+				want := "has " + a.what + " and " + b.what + "; want one of them"
+				if !errors.Is(err, leasehold.ErrInvalid) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
+					t.Errorf("%s with %s and %s = %v, want %q", store, a.what, b.what, err, want)
+				}
+			}
 		}
 	}
 }
@@ -156,6 +216,7 @@ func TestAzblobOptions(t *testing.T) {
 		{"azblob://acme/locks", "https://acme.blob.core.windows.net", "acme", "locks"},
 		{"azblob://acme.blob.example.net", "https://acme.blob.example.net", "acme", ""},
 		{"azblob://127.0.0.1:10000/dev/locks?tls=false", "http://127.0.0.1:10000/dev", "dev", "locks"},
+		{"azblob://[::1]:10000/dev/locks?tls=false", "http://[::1]:10000/dev", "dev", "locks"},
 		{"azblob://localhost/dev/locks?create=false&prefix=p-", "https://localhost/dev", "dev", "locks"},
 	}
 	for _, tt := range tests {
@@ -213,4 +274,52 @@ func FuzzNetworkURL(f *testing.F) {
 			t.Errorf("%q = %v, want ErrInvalid", url, err)
 		}
 	})
+}
+
+// A password with signs that a URL gives a meaning to is taken or refused, and never
+// repeated.
+func FuzzStraySigns(f *testing.F) {
+	for _, signs := range []string{"", "/", "?", "@", "#", "%", "&", "=", ":", ",", "[", ";", " ", "?create=", "?x=", "&auth=", "/?prefix=", "?throughput=", "?ca=", "?key-file=", "%zz"} {
+		f.Add(signs, "")
+		f.Add("", signs)
+		f.Add(signs, "&create=x")
+	}
+	f.Fuzz(func(t *testing.T, before, after string) {
+		if strings.Contains("/"+before+after, "..") {
+			return // what names a file is read
+		}
+		for _, scheme := range []string{"redis", "rediss", "azblob", "cosmos"} {
+			for _, userinfo := range []string{"user:", ":", ""} {
+				raw := scheme + "://" + userinfo + before + secret + after + "@a/b"
+				if err := refusal(t, raw); err != nil && strings.Contains(err.Error(), secret) {
+					t.Errorf("%q = %v, which repeats the secret", raw, err)
+				}
+			}
+		}
+	})
+}
+
+// refusal reads a URL up to where a call would be made.
+func refusal(t *testing.T, raw string) error {
+	u, d, err := parse(raw)
+	if err != nil {
+		return err
+	}
+	client, err := u.httpClient(Options{})
+	if err != nil {
+		return err
+	}
+	switch d.kind {
+	case "redis":
+		options, err := u.redis(Options{})
+		if err == nil {
+			_, err = u.access(Options{}, client, "password-file", options.Password)
+		}
+		return err
+	case "azblob":
+		_, err = u.azblob(Options{Secret: "a2V5"}, client)
+	default:
+		_, err = u.cosmos(Options{Secret: "a2V5"}, client)
+	}
+	return err
 }

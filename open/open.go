@@ -80,6 +80,7 @@ type storeURL struct {
 	scheme string
 	syntax string // of its driver
 	rest   string // between the scheme's colon and the question mark, as written
+	query  string // after the question mark, as written
 	params url.Values
 }
 
@@ -134,7 +135,10 @@ func parse(rawURL string) (storeURL, driver, error) {
 	}
 	u.syntax = d.syntax
 	rest, query, _ := strings.Cut(rawURL[len(u.scheme)+1:], "?")
-	u.rest = rest
+	u.rest, u.query = rest, query
+	if d.kind == powers.KindRedis && strings.Contains(query, "@") && !strings.Contains(rest, "@") {
+		return u, d, invalid("has a question mark in the user or password, or an @ in the parameters; write %%3F and %%40")
+	}
 	var err error
 	if u.params, err = url.ParseQuery(query); err != nil {
 		return u, d, invalid("has parameters that cannot be read; want ?name=value&name=value")
@@ -147,17 +151,18 @@ func unknownScheme(scheme string) error {
 	for _, name := range slices.Sorted(maps.Keys(drivers)) {
 		known = append(known, drivers[name].syntax)
 	}
-	if scheme == "" {
+	if !isScheme(scheme) { // it may be anything, also a connection string
 		return invalid("has no scheme; want one of %s", strings.Join(known, ", "))
 	}
-	return invalid("has the unknown scheme %.32q; want one of %s", scheme, strings.Join(known, ", "))
+	return invalid("has the unknown scheme %q; want one of %s", scheme, strings.Join(known, ", "))
 }
 
 // validate refuses unknown parameters: a misspelt one must not mean its default.
+// It repeats the name of one only where that cannot be part of a password.
 func (d driver) validate(u storeURL) error {
 	for _, name := range slices.Sorted(maps.Keys(u.params)) {
 		switch {
-		case !isWord(name): // a password with a stray question mark gets here too
+		case !isWord(name), strings.Contains(u.query, "@") && !slices.Contains(d.params, name): // a password with a stray question mark gets here too
 			return invalid("has a parameter that is none of its own; %s takes %s", d.syntax, strings.Join(d.params, ", "))
 		case len(d.params) == 0:
 			return invalid("has the parameter %.32q; %s takes none", name, d.syntax)
@@ -165,9 +170,15 @@ func (d driver) validate(u storeURL) error {
 			return invalid("has the unknown parameter %.32q; %s takes %s", name, d.syntax, strings.Join(d.params, ", "))
 		case len(u.params[name]) > 1:
 			return invalid("has the parameter %q more than once", name)
+		case u.params.Get(name) == "": // what guards must not be switched off by a variable that is not set
+			return invalid("has the parameter %q without a value; leave it out for its default", name)
 		}
 	}
 	return nil
+}
+
+func isScheme(name string) bool {
+	return name != "" && len(name) <= 16 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz+.-") == ""
 }
 
 func isWord(name string) bool {

@@ -40,6 +40,7 @@ func openRedis(ctx context.Context, u storeURL, o Options) (leasehold.Store, err
 		return nil, err
 	}
 	if err := u.redisAccess(ctx, o, client, options); err != nil {
+		client.CloseIdleConnections()
 		return nil, err
 	}
 	store, err := redis.Open(ctx, options)
@@ -59,6 +60,9 @@ func (u storeURL) redis(o Options) (*redis.Options, error) {
 	options := &redis.Options{
 		KeyPrefix: u.params.Get("prefix"), MasterName: u.params.Get("master"),
 		Username: p.user, Password: p.password, Logger: o.Logger, Timeout: callTimeout,
+	}
+	if len(p.hosts) == 0 && len(p.path) > 0 {
+		return nil, invalid("names no host, and a Unix socket is not taken; want %s", u.syntax)
 	}
 	if options.Addrs, err = redisAddrs(p.hosts, options.MasterName != ""); err != nil {
 		return nil, err

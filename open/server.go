@@ -46,11 +46,11 @@ func (u storeURL) tls(base *tls.Config) (*tls.Config, error) {
 	if ca != "" {
 		pem, err := os.ReadFile(ca)
 		if err != nil {
-			return nil, invalid("has a ca that cannot be read: %v", err)
+			return nil, invalid("has a ca that cannot be read: %v", withoutPath(err))
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, invalid("has a ca without a certificate in PEM form: %s", ca)
+			return nil, invalid("has a ca without a certificate in PEM form")
 		}
 	}
 	if (cert == "") != (key == "") {
@@ -59,7 +59,7 @@ func (u storeURL) tls(base *tls.Config) (*tls.Config, error) {
 	if cert != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
-			return nil, invalid("has a cert and key that cannot be used: %v", err)
+			return nil, invalid("has a cert and key that cannot be used: %v", withoutPath(err))
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}

@@ -11,6 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/open"
@@ -158,12 +163,108 @@ func TestAzblob(t *testing.T) {
 	})
 }
 
+// TestAzblobReadOnly has a shared access signature that allows to look.
+func TestAzblobReadOnly(t *testing.T) {
+	s := testserver.Azurite(t)
+	leases, err := container.NewClientFromConnectionString(testserver.AzuriteConnection(s.Addr), "leases", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leases.Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	signed, err := leases.GetSASURL(sas.ContainerPermissions{Read: true, List: true}, time.Now().Add(time.Hour), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, query, _ := strings.Cut(signed, "?")
+	o := &open.Options{Secret: "BlobEndpoint=http://" + s.Addr + "/" + testserver.AzuriteAccount + ";SharedAccessSignature=" + query + ";"}
+	store := mustOpen(t, "azblob:///leases", o)
+	defer store.Close()
+	if st, err := store.Status(t.Context(), "r"); err != nil || st.Locked() {
+		t.Errorf("Status = %+v, %v; want free", st, err)
+	}
+	_, err = store.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "h", TTL: 30 * time.Second})
+	if !errors.Is(err, leasehold.ErrForbidden) || strings.Contains(err.Error(), "sig=") {
+		t.Errorf("Acquire = %v, want ErrForbidden without the signature", err)
+	}
+	checkFails(t, "azblob:///leases", o, "azblob")
+}
+
+// TestAzblobIdentities is let in by each identity of Entra ID, whose tokens are
+// replaced when they end.
+func TestAzblobIdentities(t *testing.T) {
+	c := testserver.NewCertificate(t)
+	s := testserver.AzuriteTLS(t, c)
+	for method, prepare := range map[string]func(t *testing.T, a *testserver.Authority, p url.Values){
+		"service-principal": func(t *testing.T, _ *testserver.Authority, p url.Values) {
+			p.Set("tenant", testserver.AuthorityTenant)
+			p.Set("client", testserver.AuthorityClient)
+			p.Set("secret-file", secretFile(t, secret))
+		},
+		"workload-identity": func(t *testing.T, _ *testserver.Authority, p url.Values) {
+			p.Set("tenant", testserver.AuthorityTenant)
+			p.Set("client", testserver.AuthorityClient)
+			p.Set("token-file", secretFile(t, secret))
+		},
+		"managed-identity": func(t *testing.T, a *testserver.Authority, p url.Values) {
+			t.Setenv("IDENTITY_ENDPOINT", a.URL+"/msi/token")
+			t.Setenv("IDENTITY_HEADER", secret)
+			p.Del("authority")
+		},
+		"default": func(t *testing.T, _ *testserver.Authority, p url.Values) {
+			t.Setenv("AZURE_TENANT_ID", testserver.AuthorityTenant)
+			t.Setenv("AZURE_CLIENT_ID", testserver.AuthorityClient)
+			t.Setenv("AZURE_CLIENT_SECRET", secret)
+		},
+	} {
+		t.Run(method, func(t *testing.T) {
+			a := testserver.NewAuthority(t, c)
+			params := url.Values{"auth": {method}, "authority": {a.URL}, "ca": {c.CertFile}}
+			prepare(t, a, params)
+			a.SetLifetime(2 * time.Second)
+			at := "azblob://" + s.Addr + "/" + testserver.AzuriteAccount + "/leases?"
+			store := mustOpen(t, at+params.Encode(), nil)
+			defer store.Close()
+			grant, err := store.Acquire(t.Context(), leasehold.AcquireRequest{Resource: method, Holder: "h", TTL: time.Minute})
+			if err != nil {
+				t.Fatalf("Acquire = %v", err)
+			}
+			before := len(a.Requests())
+			for deadline := time.Now().Add(30 * time.Second); len(a.Requests()) < before+2; time.Sleep(50 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("%d tokens were fetched, want more than %d", len(a.Requests()), before+1)
+				}
+				if _, err := store.Renew(t.Context(), leasehold.RenewRequest{Resource: method, ID: grant.ID}); err != nil {
+					t.Fatalf("Renew = %v", err)
+				}
+			}
+			if _, err := store.Release(t.Context(), leasehold.ReleaseRequest{Resource: method, ID: grant.ID}); err != nil {
+				t.Errorf("Release = %v", err)
+			}
+			if method == "managed-identity" {
+				return // its tokens are kept for the whole process
+			}
+			a.Refuse(true)
+			checkFails(t, at+params.Encode(), nil, "azblob")
+		})
+	}
+}
+
 func TestAzblobWithTokens(t *testing.T) {
 	c := testserver.NewCertificate(t)
 	a := testserver.NewAuthority(t, c)
 	s := testserver.AzuriteTLS(t, c)
 	at := "azblob://" + s.Addr + "/" + testserver.AzuriteAccount + "/leases?"
 	checkWorks(t, at+principal(t, a, c), nil)
+	t.Run("Expired", func(t *testing.T) {
+		o := &open.Options{TLS: c.Client(), Credential: oldToken{}}
+		checkFails(t, at, o, "azblob")
+		store, err := open.Store(t.Context(), at, o)
+		if store != nil || leasehold.ReasonOf(err) != leasehold.ReasonUnauthenticated {
+			t.Errorf("Store with a token that has ended = %v, %v; want unauthenticated", store, err)
+		}
+	})
 	t.Run("Refused", func(t *testing.T) {
 		a.Refuse(true)
 		checkFails(t, at+principal(t, a, c), nil, "azblob")
@@ -171,6 +272,15 @@ func TestAzblobWithTokens(t *testing.T) {
 	t.Run("UnknownAuthority", func(t *testing.T) {
 		checkFails(t, at, &open.Options{Secret: testserver.AzuriteKey}, "azblob")
 	})
+}
+
+// oldToken is a credential whose clock is wrong: its token has ended.
+type oldToken struct{}
+
+func (oldToken) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	now := time.Now()
+	token := testserver.Token("https://storage.azure.com", 1, now.Add(-2*time.Hour), now.Add(-time.Hour))
+	return azcore.AccessToken{Token: token, ExpiresOn: now.Add(time.Hour)}, nil
 }
 
 // A context that has ended is not waited out.

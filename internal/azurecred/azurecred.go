@@ -5,7 +5,9 @@ package azurecred
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -78,7 +80,7 @@ func Methods() []string {
 	return []string{Default, ManagedIdentity, WorkloadIdentity, ServicePrincipal, Developer}
 }
 
-// New returns the credential. It asks for no token yet. Its errors name files and
+// New returns the credential. It asks for no token yet. Its errors name fields and
 // methods, never a secret.
 func New(c Config) (azcore.TokenCredential, error) {
 	if c.Method == "" {
@@ -176,24 +178,38 @@ func servicePrincipal(c Config) (azcore.TokenCredential, error) {
 	return withCertificate(c)
 }
 
+// readFile does not repeat the file's name, in whose place people write the secret.
+func readFile(field, name string) ([]byte, error) {
+	content, err := os.ReadFile(name)
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = fmt.Errorf("the %s cannot be read: %w", field, path.Err)
+	}
+	return content, err
+}
+
 func withSecret(c Config) (azcore.TokenCredential, error) {
-	secret, err := os.ReadFile(c.SecretFile)
+	content, err := readFile("secret-file", c.SecretFile)
 	if err != nil {
 		return nil, err
 	}
-	return azidentity.NewClientSecretCredential(c.Tenant, c.Client, strings.TrimSpace(string(secret)), &azidentity.ClientSecretCredentialOptions{
+	secret := strings.TrimSpace(string(content))
+	if secret == "" {
+		return nil, errors.New("the secret-file is empty")
+	}
+	return azidentity.NewClientSecretCredential(c.Tenant, c.Client, secret, &azidentity.ClientSecretCredentialOptions{
 		ClientOptions: c.ClientOptions, DisableInstanceDiscovery: c.DisableInstanceDiscovery,
 	})
 }
 
 func withCertificate(c Config) (azcore.TokenCredential, error) {
-	data, err := os.ReadFile(c.CertificateFile)
+	data, err := readFile("certificate-file", c.CertificateFile)
 	if err != nil {
 		return nil, err
 	}
 	certificates, key, err := azidentity.ParseCertificates(data, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s has no certificate with its private key: %w", c.CertificateFile, err)
+		return nil, fmt.Errorf("the certificate-file has no certificate with its private key: %w", err)
 	}
 	return azidentity.NewClientCertificateCredential(c.Tenant, c.Client, certificates, key, &azidentity.ClientCertificateCredentialOptions{
 		ClientOptions: c.ClientOptions, DisableInstanceDiscovery: c.DisableInstanceDiscovery,

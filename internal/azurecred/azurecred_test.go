@@ -262,8 +262,8 @@ func TestConfigRefuses(t *testing.T) {
 		{azurecred.Config{Method: azurecred.ServicePrincipal, Client: "c"}, "service-principal needs a tenant"},
 		{principal, "needs a secret-file or a certificate-file, and not both"},
 		{with(principal, func(c *azurecred.Config) { c.SecretFile, c.CertificateFile = file, file }), "and not both"},
-		{with(principal, func(c *azurecred.Config) { c.SecretFile = "nowhere" }), "nowhere"},
-		{with(principal, func(c *azurecred.Config) { c.CertificateFile = "nowhere" }), "nowhere"},
+		{with(principal, func(c *azurecred.Config) { c.SecretFile = secret }), "the secret-file cannot be read"},
+		{with(principal, func(c *azurecred.Config) { c.CertificateFile = secret }), "the certificate-file cannot be read"},
 		{with(principal, func(c *azurecred.Config) { c.CertificateFile = file }), "has no certificate with its private key"},
 	}
 	for _, tt := range tests {

@@ -80,6 +80,10 @@ func (a *Authority) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// skew is how much longer than its lifetime a token is good for: services allow for
+// clocks that differ, and an emulator, which counts whole seconds, does not.
+const skew = time.Minute
+
 func (a *Authority) grant(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
 	a.mu.Lock()
@@ -98,7 +102,7 @@ func (a *Authority) grant(w http.ResponseWriter, r *http.Request) {
 	}
 	now := time.Now()
 	writeJSON(w, http.StatusOK, map[string]any{
-		"token_type": "Bearer", "access_token": Token(audience, issued, now, now.Add(lifetime)), "resource": audience,
+		"token_type": "Bearer", "access_token": Token(audience, issued, now, now.Add(lifetime+skew)), "resource": audience,
 		"expires_in": int(lifetime.Seconds()), "ext_expires_in": int(lifetime.Seconds()),
 		"expires_on": fmt.Sprint(now.Add(lifetime).Unix()),
 	})

@@ -53,6 +53,8 @@ type acquisition struct {
 	r  leasehold.AcquireRequest
 	id leasehold.ID
 
+	repeats bool // grants nothing new: others wait
+
 	written view   // the blob as we wrote it, to be leased
 	mark    string // of that write; empty: none yet
 	inDoubt bool   // the answer to a lease call was lost
@@ -61,15 +63,23 @@ type acquisition struct {
 }
 
 func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	a := &acquisition{Store: s, r: r, id: r.ID}
+	return s.start(ctx, &acquisition{Store: s, r: r, id: r.ID})
+}
+
+// repeat looks whether a waiter that joins behind others has the lease already.
+func (s *Store) repeat(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return s.start(ctx, &acquisition{Store: s, r: r, id: r.ID, repeats: true})
+}
+
+func (s *Store) start(ctx context.Context, a *acquisition) (leasehold.Grant, error) {
 	if a.id.IsZero() {
 		a.id = leasehold.NewID()
 	}
 	g, err := a.run(ctx)
-	if err != nil && a.inDoubt && r.ID.IsZero() {
+	if err != nil && a.inDoubt && a.r.ID.IsZero() {
 		s.inBackground(ctx, a.abandon)
 	}
-	return g, storeError("acquire", r.Resource, err)
+	return g, storeError("acquire", a.r.Resource, err)
 }
 
 func (a *acquisition) run(ctx context.Context) (leasehold.Grant, error) {
@@ -81,9 +91,12 @@ func (a *acquisition) run(ctx context.Context) (leasehold.Grant, error) {
 	ctx, cancel := a.limited(ctx)
 	defer cancel()
 	v, free := a.known.get(a.r.Resource, leasehold.ID{})
-	if !free {
+	if !free || a.repeats {
 		var f *failure
-		if v, f = a.service.load(ctx, a.r.Resource, leasehold.ID{}); f != nil {
+		if v, f = a.service.load(ctx, a.r.Resource, leasehold.ID{}); f == nil && v.justWritten() {
+			v, f = a.reload(ctx, 0)
+		}
+		if f != nil {
 			return leasehold.Grant{}, f
 		}
 	}
@@ -107,22 +120,24 @@ func (a *acquisition) run(ctx context.Context) (leasehold.Grant, error) {
 // an answer was lost.
 func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, err error, again bool) {
 	switch {
-	case v.locked() && a.mark != "" && v.mark == a.mark: // the answer was lost, but we have it
-		return a.granted(v), nil, false
+	case v.locked() && a.inDoubt && v.mark == a.mark: // the answer was lost, but we have it
+		return a.confirmed(ctx)
 	case a.inDoubt && (v.mark != a.mark || v.state != lease.StateTypeAvailable): // we may have had it
 		return g, &failure{kind: lost, cause: errLeasedAgain}, false
 	case v.locked():
 		return a.conflict(ctx, v)
+	case a.repeats: // it is free, for the first who waits
+		return g, refusal(leasehold.ReasonHeld), false
 	}
 	if v.ended && v.state != lease.StateTypeAvailable {
 		if f := a.service.finishRelease(ctx, &v); f != nil {
 			return g, nothingDone(f), f.kind == raced
 		}
 	}
-	next := v
+	next, now := v, a.service.clock.now()
 	next.record = record{
-		resource: a.r.Resource, holder: a.r.Holder, token: v.token + 1, ttl: a.r.TTL,
-		acquired: a.service.clock.now().Truncate(time.Millisecond), metadata: clone(a.r.Metadata), mark: newMark(),
+		resource: a.r.Resource, holder: a.r.Holder, token: nextToken(v.token, now), ttl: a.r.TTL,
+		acquired: now.Truncate(time.Millisecond), metadata: clone(a.r.Metadata), mark: newMark(),
 	}
 	if next.token > leasehold.MaxToken {
 		return g, &failure{kind: failed, cause: errors.New("the blob's tokens are used up")}, false
@@ -130,7 +145,8 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 	var f *failure
 	next.etag, next.modified, f = a.service.store(ctx, &next.record, leasehold.ID{}, v.etag)
 	if f != nil {
-		return g, nothingDone(f), f.kind == raced || f.kind == leased || f.kind == unsent
+		f = deleted(nothingDone(f))
+		return g, f, f.kind == raced || f.kind == leased || f.kind == unsent
 	}
 	// A lease call that is still under way now fails: the blob is not as it was.
 	a.written, a.mark, a.sent, a.inDoubt = next, next.mark, time.Now(), false
@@ -143,7 +159,45 @@ func (a *acquisition) attempt(ctx context.Context, v view) (g leasehold.Grant, e
 		a.inDoubt = true
 		return g, f, true
 	}
+	f = deleted(f)
 	return g, f, f.kind == raced || f.kind == leased || f.kind == breaking
+}
+
+// deleted makes a race of a blob that was there a moment ago.
+func deleted(f *failure) *failure {
+	if f.kind == noBlob {
+		f.kind = raced
+	}
+	return f
+}
+
+// confirmed answers an acquire whose answer was lost, by the lease's id: another
+// tool may have leased the blob that we wrote.
+func (a *acquisition) confirmed(ctx context.Context) (g leasehold.Grant, err error, again bool) {
+	v, f := a.service.load(ctx, a.r.Resource, a.id)
+	switch {
+	case f != nil && f.kind == notLeased:
+		return g, &failure{kind: lost, cause: errLeasedAgain}, false
+	case f != nil:
+		return g, a.undecided(f), false
+	}
+	return a.granted(v), nil, false
+}
+
+// nextToken is the service's time in microseconds, or the last token and one if
+// that is more. So it also grows where the counter was lost: with a blob that
+// somebody deleted, or by a failover to another region.
+func nextToken(last uint64, now time.Time) uint64 {
+	if micros := now.UnixMicro(); micros > int64(last) && micros <= leasehold.MaxToken {
+		return uint64(micros)
+	}
+	return last + 1
+}
+
+// justWritten reports whether somebody is probably between the two calls of an
+// acquire.
+func (v *view) justWritten() bool {
+	return v.exists && !v.ended && v.state == lease.StateTypeAvailable && v.now.Sub(v.modified) < 2*grain
 }
 
 // reload reads the blob again after a lost race. A blob that another has just

@@ -151,7 +151,7 @@ func TestAzuriteShape(t *testing.T) {
 	server := testserver.Azurite(t)
 	transport := newTransport(t)
 	s := onAzurite(t, transport, server.Addr, "leases")
-	_, err := s.Acquire(t.Context(), leasehold.AcquireRequest{
+	g, err := s.Acquire(t.Context(), leasehold.AcquireRequest{
 		Resource: "db/orders", Holder: "host a", TTL: shortest, Metadata: map[string]string{"Env": "prod é"},
 	})
 	if err != nil {
@@ -168,7 +168,7 @@ func TestAzuriteShape(t *testing.T) {
 	for k, v := range got.Metadata {
 		have[strings.ToLower(k)] = *v
 	}
-	for k, want := range map[string]string{"name": "db/orders", "holder": "host%20a", "token": "1", "ttl_ms": "15000", "renewals": "0", "m__45nv": "prod%20%c3%a9"} {
+	for k, want := range map[string]string{"name": "db/orders", "holder": "host%20a", "token": fmt.Sprint(g.Token), "ttl_ms": "15000", "renewals": "0", "m__45nv": "prod%20%c3%a9"} {
 		if have[k] != want {
 			t.Errorf("metadata %s = %q, want %q", k, have[k], want)
 		}

@@ -112,7 +112,7 @@ func TestRacesDuringCalls(t *testing.T) {
 		"release, leased again, and lost":   {op: "release", at: "store", meanwhile: "take", lost: true, want: leasehold.ReasonUnknown},
 		"renew, broken first":               {op: "renew", at: "renew", meanwhile: "break", want: leasehold.ReasonNotFound},
 		"renew, broken before it is noted":  {op: "renew", at: "store", meanwhile: "break", want: leasehold.ReasonNotFound},
-		"renew, broken slowly":              {op: "renew", at: "renew", meanwhile: "break slowly", want: leasehold.ReasonNotFound},
+		"renew, broken slowly":              {op: "renew", at: "renew", meanwhile: "break slowly", want: leasehold.ReasonBreaking},
 		"renew, renewed elsewhere":          {op: "renew", at: "renew", meanwhile: "renew"},
 		"renew, renewed before it is noted": {op: "renew", at: "store", meanwhile: "renew"},
 		"release, renewed elsewhere":        {op: "release", at: "store", meanwhile: "renew"},
@@ -138,6 +138,59 @@ func TestRacesDuringCalls(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSlowAnswers: the time that an answer takes is not promised to the holder.
+func TestSlowAnswers(t *testing.T) {
+	for _, ttl := range []time.Duration{longest, shortest} {
+		inScene(t, func(s *scene) {
+			slow := func(call string) {
+				s.faults.set(onceFor(call, fault{after: func() { time.Sleep(2 * time.Second) }}))
+			}
+			slow("acquire")
+			g, err := s.Acquire(s.Context(), leasehold.AcquireRequest{Resource: "slow", Holder: "h", TTL: longest})
+			if err != nil || g.Remaining > longest-2*time.Second {
+				t.Errorf("Acquire leaves %v, %v; want at most %v", g.Remaining, err, longest-2*time.Second)
+			}
+			slow(map[time.Duration]string{longest: "renew", shortest: "acquire"}[ttl])
+			l, err := s.Renew(s.Context(), leasehold.RenewRequest{Resource: "slow", ID: g.ID, TTL: ttl})
+			if err != nil || l.Remaining > ttl-2*time.Second {
+				t.Errorf("Renew leaves %v, %v; want at most %v", l.Remaining, err, ttl-2*time.Second)
+			}
+			period := 5 * time.Second
+			slow("break")
+			b, err := s.Break(s.Context(), leasehold.BreakRequest{Resource: "slow", Period: &period})
+			if err != nil || b.Remaining > 3*time.Second {
+				t.Errorf("Break leaves %v, %v; want at most 3s", b.Remaining, err)
+			}
+		})
+	}
+}
+
+// TestAboutToBeLeased: whoever comes between the two calls of an acquire lets it
+// end, and does not make it fail; but one that never ends is passed over.
+func TestAboutToBeLeased(t *testing.T) {
+	inScene(t, func(s *scene) {
+		late := make(chan error, 1)
+		s.faults.set(onceFor("acquire", fault{before: func() {
+			go func() {
+				_, err := s.other.Acquire(s.Context(), leasehold.AcquireRequest{Resource: "free", Holder: "late", TTL: longest})
+				late <- err
+			}()
+			time.Sleep(10 * time.Millisecond)
+		}}))
+		s.wantReason("acquire", operations["acquire"](s), "")
+		s.wantReason("acquire, second", <-late, leasehold.ReasonHeld)
+
+		var never lateCall
+		s.faults.set(onceFor("acquire", fault{late: &never, before: func() {
+			if _, err := s.other.Acquire(s.Context(), leasehold.AcquireRequest{Resource: "other", Holder: "late", TTL: longest}); err != nil {
+				s.Errorf("Acquire where another is cut off = %v, want a grant", err)
+			}
+		}}))
+		_, err := s.Acquire(s.Context(), leasehold.AcquireRequest{Resource: "other", Holder: "h", TTL: longest})
+		s.wantReason("acquire, cut off", err, leasehold.ReasonUnknown)
+	})
 }
 
 // meanwhile does what another process does.

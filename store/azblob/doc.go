@@ -17,7 +17,8 @@
 // half-made grant to clean up after a crash, and no two grants have the same
 // token: a grant needs a metadata write of its own, and each write has a token
 // above the one it replaces. The write also ends for good what the service would
-// let its owner revive: an expired lease whose blob has not changed.
+// let its owner revive: an expired lease whose blob has not changed. Tokens follow the
+// service's clock, so that they also grow where a blob was deleted.
 //
 // # Time
 //

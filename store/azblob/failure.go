@@ -208,7 +208,7 @@ func storeError(op, resource string, err error) error {
 	var f *failure
 	if errors.As(err, &f) {
 		full.Reason, full.RetryAfter = reasons[f.kind], f.retryAfter
-		if f.status == http.StatusTooManyRequests {
+		if f.kind == busy && f.status == http.StatusTooManyRequests {
 			full.Reason = leasehold.ReasonRateLimited
 		}
 		if full.Reason == leasehold.ReasonNotFound {

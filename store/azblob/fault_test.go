@@ -1,6 +1,7 @@
 package azblob_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -33,12 +34,50 @@ type fault struct {
 	err    error       // no answer
 	done   bool        // the service carries it out all the same
 	before func()      // runs before the service gets it
+	after  func()      // runs before the client gets the service's answer
+	late   *lateCall   // no answer, and the service gets it later
+}
+
+// lateCall is a request that its sender has given up, and that the network
+// delivers when deliver is called.
+type lateCall struct {
+	request *http.Request
+	through http.RoundTripper
+}
+
+// deliver returns the service's answer, which nobody waits for.
+func (l *lateCall) deliver(t testing.TB) int {
+	t.Helper()
+	if l.request == nil {
+		t.Fatal("no request is late")
+	}
+	answer, err := l.through.RoundTrip(l.request)
+	if err != nil {
+		t.Fatalf("delivering late: %v", err)
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	answer.Body.Close()
+	return answer.StatusCode
 }
 
 func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	x := f.next(r)
 	if x.before != nil {
 		x.before()
+	}
+	if x.late != nil {
+		x.late.through, x.late.request = f.RoundTripper, r.Clone(context.Background())
+		if r.Body != nil { // those of this store are small
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			x.late.request.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		return nil, errCut
+	}
+	if x.after != nil {
+		defer x.after()
 	}
 	if x.status == 0 && x.err == nil {
 		return f.RoundTripper.RoundTrip(r)

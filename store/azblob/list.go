@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
@@ -85,7 +84,10 @@ func (l *listing) segment(ctx context.Context, marker string) (container.ListBlo
 	}
 	var got container.ListBlobsFlatResponse
 	f := l.service.repeat(ctx, true, func(ctx context.Context) (err error) {
-		got, err = l.service.client.NewListBlobsFlatPager(options).NextPage(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}))
+		got, err = l.service.client.NewListBlobsFlatPager(options).NextPage(ctx)
+		if err == nil && got.ContainerName == nil {
+			err = errNotAzure
+		}
 		return err
 	})
 	if f == nil && got.Segment == nil {

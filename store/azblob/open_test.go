@@ -124,6 +124,51 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestOpenWithSignature opens a store with a shared access signature of the
+// container, which does not allow to read the container's own properties.
+func TestOpenWithSignature(t *testing.T) {
+	t.Run("our API", func(t *testing.T) { openWithSignature(t, "127.0.0.1:10000", newAzureAPI(t).transport) })
+	t.Run("azurite", func(t *testing.T) { openWithSignature(t, testserver.Azurite(t).Addr, newTransport(t)) })
+}
+
+func openWithSignature(t *testing.T, host string, transport *http.Transport) {
+	client := containerOf(t, transport, host, "leases")
+	if _, err := client.Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	signed := func(p sas.ContainerPermissions) *azblob.Options {
+		url, err := client.GetSASURL(p, time.Now().Add(time.Hour), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, query, _ := strings.Cut(url, "?")
+		return &azblob.Options{Client: onPipe(transport), ConnectionString: "BlobEndpoint=http://" + host + "/" + account + ";SharedAccessSignature=" + query + ";"}
+	}
+	s, err := azblob.Open(t.Context(), signed(sas.ContainerPermissions{Read: true, Write: true, Create: true, List: true}))
+	if err != nil {
+		t.Fatalf("Open = %v, want success", err)
+	}
+	defer s.Close()
+	g, err := s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "h"})
+	if err != nil {
+		t.Fatalf("Acquire = %v, want a grant", err)
+	}
+	looker, err := azblob.Open(t.Context(), signed(sas.ContainerPermissions{Read: true, List: true}))
+	if err != nil {
+		t.Fatalf("Open = %v, want success", err)
+	}
+	defer looker.Close()
+	if st, err := looker.Status(t.Context(), "r"); err != nil || !st.Check(g.Token) {
+		t.Errorf("Status = %+v, %v; want the lease", st.Lease, err)
+	}
+	if _, err := looker.Renew(t.Context(), leasehold.RenewRequest{Resource: "r", ID: g.ID}); !errors.Is(err, leasehold.ErrForbidden) {
+		t.Errorf("Renew = %v, want ErrForbidden", err)
+	}
+	if _, err := s.Release(t.Context(), leasehold.ReleaseRequest{Resource: "r", ID: g.ID}); err != nil {
+		t.Errorf("Release = %v, want success", err)
+	}
+}
+
 func TestOpenRefused(t *testing.T) {
 	api := newAzureAPI(t)
 	on := onPipe(api.transport)

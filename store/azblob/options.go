@@ -91,7 +91,7 @@ func (o *Options) withDefaults() (Options, error) {
 func (o *Options) check() error {
 	switch {
 	case !containerNames.MatchString(o.Container) || len(o.Container) > 63:
-		return leasehold.Invalid("container", "is %.64q; want 3 to 63 lower-case letters, digits and single hyphens between them", o.Container)
+		return leasehold.Invalid("container", "is no name of a container; want 3 to 63 lower-case letters, digits and single hyphens between them")
 	case len(o.Prefix) > maxPrefix || !prefixes.MatchString(o.Prefix):
 		return leasehold.Invalid("prefix", "has %d bytes; want 1 to %d of A-Z a-z 0-9 _ . - /", len(o.Prefix), maxPrefix)
 	case o.Timeout < 0:

@@ -116,6 +116,12 @@ func TestRecordedFaults(t *testing.T) {
 		badKey    = fault{status: 403, code: "AuthenticationFailed"}
 		readOnly  = fault{status: 403, code: "AuthorizationPermissionMismatch"}
 		gone      = fault{status: 404, code: "BlobNotFound"}
+		overload  = fault{status: 503, code: "ServerBusy", header: http.Header{"Retry-After": {"2"}}}
+		immutable = fault{status: 409, code: "BlobImmutableDueToPolicy"}
+		archived  = fault{status: 409, code: "BlobArchived"}
+		disabled  = fault{status: 403, code: "AccountIsDisabled"}
+		deleting  = fault{status: 409, code: "ContainerBeingDeleted"}
+		half      = fault{status: 200} // not what was to be answered
 		cut       = fault{err: errCut}
 		cutYet    = fault{err: errCut, done: true}
 	)
@@ -131,6 +137,15 @@ func TestRecordedFaults(t *testing.T) {
 		{op: "status", what: "429 for long", fail: alwaysFor("load", busyLong), want: leasehold.ReasonRateLimited, calls: []string{"load"}},
 		{op: "acquire", what: "429 for long", fail: alwaysFor("acquire", busyLong), want: leasehold.ReasonRateLimited},
 		{op: "renew", what: "429 once", fail: onceFor("renew", busyNow), within: 3 * time.Second, calls: []string{"renew", "renew", "store"}},
+		{op: "acquire", what: "503 once at the lease", fail: onceFor("acquire", overload), within: 3 * time.Second, calls: []string{"load", "store", "acquire", "acquire"}},
+		{op: "release", what: "503 once", fail: onceFor("store", overload), within: 3 * time.Second, calls: []string{"store", "store", "release"}},
+		{op: "release", what: "503", fail: alwaysFor("store", overload), want: leasehold.ReasonUnavailable, within: 5 * time.Second},
+		{op: "acquire", what: "immutable", fail: alwaysFor("store", immutable), want: leasehold.ReasonUnavailable, calls: []string{"load", "store"}},
+		{op: "renew", what: "archived", fail: alwaysFor("store", archived), want: leasehold.ReasonUnavailable, calls: []string{"renew", "store"}},
+		{op: "status", what: "account disabled", fail: alwaysFor("load", disabled), want: leasehold.ReasonForbidden, calls: []string{"load"}},
+		{op: "acquire", what: "container being deleted", fail: alwaysFor("store", deleting), want: leasehold.ReasonUnavailable, within: 5 * time.Second},
+		{op: "list", what: "half an answer", fail: onceFor("list", half), within: time.Second, calls: []string{"list", "list"}},
+		{op: "list", what: "half answers", fail: alwaysFor("list", half), want: leasehold.ReasonUnavailable, within: 5 * time.Second},
 		{op: "status", what: "500 once", fail: onceFor("load", broken), within: time.Second, calls: []string{"load", "load"}},
 		{op: "status", what: "500", fail: alwaysFor("load", broken), want: leasehold.ReasonUnavailable, within: 5 * time.Second},
 		{op: "list", what: "500 once", fail: onceFor("list", broken), within: time.Second},
@@ -153,9 +168,12 @@ func TestRecordedFaults(t *testing.T) {
 		{op: "acquire", what: "write lost", fail: onceFor("store", cut), within: time.Second},
 		{op: "acquire", what: "write's answer lost", fail: onceFor("store", cutYet), within: time.Second},
 		{op: "acquire", what: "lease lost", fail: onceFor("acquire", cut), within: time.Second},
-		{op: "acquire", what: "lease's answer lost", fail: onceFor("acquire", cutYet), within: time.Second, calls: []string{"load", "store", "acquire", "load"}},
+		{op: "acquire", what: "lease's answer lost", fail: onceFor("acquire", cutYet), within: time.Second, calls: []string{"load", "store", "acquire", "load", "load"}},
 		{op: "acquire", what: "500 though done", fail: onceFor("acquire", brokenYet), within: time.Second},
 		{op: "acquire", what: "lease always lost", fail: alwaysFor("acquire", cut), want: leasehold.ReasonUnknown, within: 5 * time.Second},
+		{op: "acquire", what: "500 at the lease", fail: alwaysFor("acquire", broken), want: leasehold.ReasonUnknown, within: 5 * time.Second},
+		{op: "release", what: "500", fail: alwaysFor("store", broken), want: leasehold.ReasonUnknown, within: 5 * time.Second},
+		{op: "break", what: "500", fail: alwaysFor("break", timedOut), want: leasehold.ReasonUnknown, within: 5 * time.Second},
 		{op: "renew", what: "answer lost", fail: onceFor("renew", cutYet), within: time.Second, calls: []string{"renew", "renew", "store"}},
 		{op: "renew", what: "write lost", fail: onceFor("store", cut), within: time.Second, calls: []string{"renew", "store", "load", "store"}},
 		{op: "renew", what: "write's answer lost", fail: onceFor("store", cutYet), within: time.Second, calls: []string{"renew", "store", "load"}},
@@ -171,6 +189,8 @@ func TestRecordedFaults(t *testing.T) {
 		{op: "break", what: "request lost", fail: onceFor("break", cut), within: time.Second},
 		{op: "break", what: "note's answer lost", fail: onceFor("store break", cutYet), within: time.Second},
 		{op: "break", what: "always lost", fail: alwaysFor("break", cut), want: leasehold.ReasonUnknown, within: 5 * time.Second},
+		{op: "break", what: "429 for long after the note", fail: alwaysFor("break", busyLong), want: leasehold.ReasonUnknown},
+		{op: "break", what: "429 for long at the note", fail: alwaysFor("store break", busyLong), want: leasehold.ReasonRateLimited},
 		{op: "change", what: "answer lost", fail: onceFor("change", cutYet), within: time.Second},
 		{op: "change", what: "always lost", fail: alwaysFor("change", cut), want: leasehold.ReasonUnknown, within: 5 * time.Second},
 

@@ -56,7 +56,9 @@ func (s *Store) end(ctx context.Context, v *view, id leasehold.ID) *failure {
 		next = *v
 	}
 	s.known.drop(v.resource)
-	if _, f := s.service.releaseLease(ctx, v.resource, id, ""); f == nil {
+	// Only of the blob as it was just written: should this call be late, the same
+	// id may have a new lease.
+	if _, f := s.service.releaseLease(ctx, v.resource, id, next.etag); f == nil {
 		next.state = lease.StateTypeAvailable
 		s.known.put(next, leasehold.ID{})
 	}
@@ -74,35 +76,43 @@ func (s *Store) change(ctx context.Context, r leasehold.ChangeRequest) (leasehol
 		return leasehold.Lease{}, err
 	}
 	var changed leasehold.Lease
-	swap := func(ctx context.Context, v view) error {
-		if v.state == lease.StateTypeBreaking {
-			return s.isBreaking(ctx, &v)
-		}
-		if f := s.swapID(ctx, &v, r); f != nil {
-			return f
-		}
-		changed = v.lease()
-		changed.ID = r.Proposed
-		return nil
+	try := func(shown leasehold.ID) error {
+		return s.withOwn(ctx, owned{shown, r.Resource, r.Holder, r.Token}, func(ctx context.Context, v view) error {
+			if err := s.swapID(ctx, &v, shown, r); err != nil {
+				return err
+			}
+			changed = v.lease()
+			changed.ID = r.Proposed
+			return nil
+		})
 	}
 	s.known.drop(r.Resource)
-	err := s.withOwn(ctx, owned{r.ID, r.Resource, r.Holder, r.Token}, swap)
+	err := try(r.ID)
 	if leasehold.ReasonOf(storeError("", "", err)) == leasehold.ReasonNotFound && r.Proposed != r.ID {
-		// Repeated after a lost answer, it is known by the proposed id.
-		again := r
-		again.ID = r.Proposed
-		err = s.withOwn(ctx, owned{again.ID, r.Resource, r.Holder, r.Token}, swap)
+		err = try(r.Proposed) // repeated after a lost answer, it is known by that id
 	}
 	return changed, err
 }
 
-// swapID changes the service's lease. If the answer is lost, to do it again does
-// no harm: the service takes a change to the id that is there as done.
-func (s *Store) swapID(ctx context.Context, v *view, r leasehold.ChangeRequest) *failure {
+// swapID changes the service's lease of the blob as it was read: a call that is
+// late finds no new lease with the old id. If the answer is lost, to do it again
+// does no harm: the service takes a change to the id that is there as done. Shown
+// is the one of the two that the lease had when it was read.
+func (s *Store) swapID(ctx context.Context, v *view, shown leasehold.ID, r leasehold.ChangeRequest) error {
 	for try := 0; ; try++ {
-		f := s.service.changeLease(ctx, v.resource, r.ID, r.Proposed, "")
-		if f == nil || f.kind != lost || !paused(ctx, f, try) {
+		if v.state == lease.StateTypeBreaking {
+			return s.isBreaking(ctx, v)
+		}
+		f := s.service.changeLease(ctx, v.resource, r.ID, r.Proposed, v.etag)
+		switch {
+		case f == nil:
+			return nil
+		case f.kind != lost && f.kind != raced || !paused(ctx, f, try):
 			return f
+		case f.kind == raced: // renewed elsewhere
+			if *v, f = s.readOwn(ctx, v.resource, shown); f != nil {
+				return f
+			}
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (s *Store) extendOnce(ctx context.Context, v *view, id leasehold.ID, ttl ti
 	case v.state == lease.StateTypeBreaking:
 		return leasehold.Lease{}, nil, s.isBreaking(ctx, v)
 	case !v.now.IsZero() && !v.surelyLiveAt(v.now):
-		return leasehold.Lease{}, nil, s.expired(ctx, v, id)
+		return s.expired(ctx, v, id)
 	}
 	sent := time.Now()
 	date, f := s.restart(ctx, v, id, ttl)
@@ -144,10 +144,15 @@ func (s *Store) extendOnce(ctx context.Context, v *view, id leasehold.ID, ttl ti
 	switch {
 	case f != nil && f.kind == breaking:
 		return leasehold.Lease{}, nil, s.isBreaking(ctx, v)
+	case f != nil && f.kind == notLeased: // the service says so of a breaking lease too
+		if now, g := s.readOwn(ctx, v.resource, id); g == nil && now.state == lease.StateTypeBreaking {
+			return leasehold.Lease{}, nil, s.isBreaking(ctx, &now)
+		}
+		return leasehold.Lease{}, f, nil
 	case f != nil:
 		return leasehold.Lease{}, f, nil
 	case !v.surelyLiveAt(date): // it may have been revived
-		return leasehold.Lease{}, nil, s.expired(ctx, v, id)
+		return s.expired(ctx, v, id)
 	}
 	next := *v
 	next.renewed = date.Add(-took).UTC().Truncate(time.Millisecond)
@@ -167,10 +172,19 @@ func (s *Store) extendOnce(ctx context.Context, v *view, id leasehold.ID, ttl ti
 
 // restart restarts the service's lease. The service renews only for the same
 // time; for another one the lease is acquired again with its id, which would also
-// bring back one that was broken meanwhile. A break says so before it begins.
+// bring back one that was broken meanwhile. A break says so before it begins; one
+// by another tool is seen by reading the blob first.
 func (s *Store) restart(ctx context.Context, v *view, id leasehold.ID, ttl time.Duration) (time.Time, *failure) {
 	if seconds(ttl) == seconds(v.lease().TTL) {
 		return s.service.renewLease(ctx, v.resource, id, v.etag)
+	}
+	switch now, f := s.readOwn(ctx, v.resource, id); {
+	case f != nil:
+		return time.Time{}, f
+	case now.etag != v.etag:
+		return time.Time{}, &failure{kind: raced}
+	case now.state == lease.StateTypeBreaking:
+		return time.Time{}, &failure{kind: breaking}
 	}
 	date, f := s.service.acquireLease(ctx, v.resource, id, ttl, v.etag)
 	if f != nil {
@@ -178,7 +192,7 @@ func (s *Store) restart(ctx context.Context, v *view, id leasehold.ID, ttl time.
 	}
 	b, f := s.service.loadBreak(ctx, v.resource)
 	if f == nil && b.token == v.token {
-		_, _ = s.service.releaseLease(ctx, v.resource, id, "")
+		_, _ = s.service.releaseLease(ctx, v.resource, id, v.etag)
 		f = &failure{kind: notLeased}
 	}
 	return date, f
@@ -236,15 +250,16 @@ func (s *Store) endedAnyway(ctx context.Context, v *view) *failure {
 
 var errLeasedAgain = errors.New("the resource was leased again before the answer was known")
 
-// expired makes sure that a lease whose end has come, or may have, is over.
-func (s *Store) expired(ctx context.Context, v *view, id leasehold.ID) error {
-	_, f := s.service.releaseLease(ctx, v.resource, id, "")
+// expired makes sure that a lease whose end has come, or may have, is over. It is
+// not where another process has renewed it in time: then the blob has changed.
+func (s *Store) expired(ctx context.Context, v *view, id leasehold.ID) (leasehold.Lease, *failure, error) {
+	_, f := s.service.releaseLease(ctx, v.resource, id, v.etag)
 	if f != nil && f.kind != notLeased && f.kind != noBlob {
-		return f
+		return leasehold.Lease{}, f, nil
 	}
 	s.known.drop(v.resource)
 	s.queues.Wake(v.resource)
-	return refusal(leasehold.ReasonExpired)
+	return leasehold.Lease{}, nil, refusal(leasehold.ReasonExpired)
 }
 
 func (s *Store) isBreaking(ctx context.Context, v *view) error {

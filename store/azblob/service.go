@@ -81,9 +81,9 @@ func backoff(try int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// sleep pauses, and reports false, without a pause, if the context ends before.
+// sleep pauses, and reports false, without a pause, if no time is left after it.
 func sleep(ctx context.Context, d time.Duration) bool {
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false
 	}
 	t := time.NewTimer(d)
@@ -116,16 +116,18 @@ func (s *service) createContainer(ctx context.Context) *failure {
 	return nothingDone(failureOf(ctx, err))
 }
 
-// probe finds out whether the container is there and may be read.
+// probe finds out whether the container is there and may be read. It lists:
+// signatures of a container do not allow to read its properties.
 func (s *service) probe(ctx context.Context) *failure {
+	one := int32(1)
 	return s.repeat(ctx, true, func(ctx context.Context) error {
-		_, err := s.client.GetProperties(ctx, nil)
-		if bloberror.HasCode(err, bloberror.ResourceNotFound) {
-			return &azcore.ResponseError{ErrorCode: string(bloberror.ContainerNotFound), StatusCode: 404}
-		}
+		_, err := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &s.prefix, MaxResults: &one}).NextPage(ctx)
 		return err
 	})
 }
+
+// errNotAzure is an answer of something that stands before the service.
+var errNotAzure = errors.New("the answer is not one of Azure Blob Storage")
 
 func (s *service) blob(resource string) string { return s.prefix + encodeName(resource) }
 
@@ -186,7 +188,9 @@ func (s *service) loadProperties(ctx context.Context, resource string, id leaseh
 	if v.resource != resource {
 		return v, &failure{kind: failed, cause: errors.New("the blob's metadata names another resource")}
 	}
-	v.exists, v.etag = true, deref(got.ETag)
+	if v.exists, v.etag = true, deref(got.ETag); v.etag == "" {
+		return v, &failure{kind: failed, cause: errNotAzure}
+	}
 	v.modified, v.now = deref(got.LastModified), deref(got.Date)
 	v.state, v.infinite = deref(got.LeaseState), deref(got.LeaseDuration) == lease.DurationTypeInfinite
 	if v.ended && !id.IsZero() {
@@ -235,8 +239,11 @@ func (s *service) store(ctx context.Context, r *record, id leasehold.ID, was azc
 		etag, modified, date = got.ETag, got.LastModified, got.Date
 		return err
 	})
-	if f != nil {
+	switch {
+	case f != nil:
 		return "", time.Time{}, f
+	case deref(etag) == "": // then no later call could be conditional
+		return "", time.Time{}, &failure{kind: lost, cause: errNotAzure}
 	}
 	s.clock.note(date)
 	return deref(etag), deref(modified), nil

@@ -46,7 +46,7 @@ func newStore(client *container.Client, o Options, idle func()) *Store {
 	s := &Store{opts: o, idle: idle, service: &service{
 		client: client, container: o.Container, prefix: o.Prefix, create: !o.NoCreate, clock: &serviceClock{},
 	}}
-	s.queues = waitqueue.New(waitqueue.Options{Store: storeName, Try: s.acquire, Release: s.release})
+	s.queues = waitqueue.New(waitqueue.Options{Store: storeName, Try: s.acquire, Repeat: s.repeat, Release: s.release})
 	return s
 }
 
