@@ -9,7 +9,7 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// answer is what a script returns; see answer in lib.lua.
+// answer is what a script returns; see answer in begin.lua.
 type answer struct {
 	reason, field, problem string
 	now                    time.Time // the server's
@@ -72,8 +72,17 @@ func (a answer) resolved() answer {
 }
 
 // complete adds what the program knows of a new lease to what the script says.
-func (r row) complete(q leasehold.AcquireRequest, id leasehold.ID) {
+func (a answer) complete(q leasehold.AcquireRequest, id leasehold.ID) {
+	r, now := a.row, a.now.UnixMilli()
+	if _, whole := r["leaseId"]; whole {
+		return // the answer was lost, and the lease was read
+	}
 	r["leaseId"], r["holder"], r["state"], r["renewals"] = id.Reveal(), q.Holder, leasehold.StateActive.String(), "0"
+	r["acquiredAt"] = strconv.FormatInt(now, 10)
+	r["renewedAt"], r["endsAt"] = r["acquiredAt"], "-1"
+	if ttl := r.number("ttlMs"); ttl != -1 {
+		r["endsAt"] = strconv.FormatInt(now+ttl, 10)
+	}
 	for key, value := range q.Metadata {
 		r[metaPrefix+key] = value
 	}

@@ -123,7 +123,7 @@ func TestClusterClaims(t *testing.T) {
 		t.Errorf("Acquire with the id of a dead claim = %v, want a grant", err)
 	}
 	// A request that arrives later than its claim lasts.
-	late := request{op: "acquire", resource: "late", script: acquireScript, mark: "m", settings: `{"deadline":"1"}`,
+	late := request{op: "acquire", resource: "late", script: acquireScript, mark: "m", facts: `{"deadline":"1"}`,
 		args: []any{leasehold.NewID().Reveal(), "1", "h", 60000, "", "", 0, "0"}}
 	a, err := s.run(t.Context(), late)
 	must(t, err)

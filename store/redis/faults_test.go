@@ -87,7 +87,7 @@ func TestClusterIsGone(t *testing.T) {
 			t.Errorf("%s = %v, want ErrUnavailable or ErrUnknown", op, err)
 		}
 	}
-	s.noteEnd(t.Context(), "r", answer{row: row{"endsAt": "1", "caller": "c"}})
+	s.noteEnd(t.Context(), "r", "1", "c")
 	s.shorten(t.Context(), g.ID, time.Hour)
 	s.updateIndex(t.Context(), settleScript, []string{"x"}, "mark")
 }

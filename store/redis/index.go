@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -45,14 +46,14 @@ func (s *Store) acquireIndexed(ctx context.Context, q request, r leasehold.Acqui
 		s.retract(ctx, r.Resource, r.Caller, in.noted) // no end is ""
 		return answer{}, s.readFailure(q.op, q.resource, err)
 	}
-	q.settings = encode(facts)
+	q.facts = encode(facts)
 	a, err := s.execute(ctx, q)
 	switch {
 	case err == nil && a.reason == "" && in.noted != "":
 		return a, nil
 	case err == nil && a.reason == "": // another end was noted: of this lease, or of one before it
-		granted := answer{row: row{"endsAt": a.row["endsAt"], "caller": r.Caller}}
-		s.noteEnd(ctx, r.Resource, granted)
+		a.complete(r, id)
+		s.noteEnd(ctx, r.Resource, a.row["endsAt"], r.Caller)
 		return a, nil
 	case leasehold.ReasonOf(err) == leasehold.ReasonUnknown:
 		return a, err // it may be granted: what was noted stays until it would end
@@ -153,7 +154,7 @@ func (s *Store) claim(ctx context.Context, q request, id leasehold.ID, ttl time.
 		if err != nil || theirs == q.resource {
 			return "", err
 		}
-		a, err := s.run(ctx, request{op: q.op, resource: theirs, script: statusScript, settings: "{}", args: []any{""}})
+		a, err := s.run(ctx, request{op: q.op, resource: theirs, script: statusScript, facts: "{}", args: []any{""}})
 		switch {
 		case err != nil:
 			return "", err
@@ -187,33 +188,32 @@ func (s *Store) renewIndexed(ctx context.Context, q request, r leasehold.RenewRe
 	if s.together {
 		return s.execute(ctx, q)
 	}
-	q.settings = "{}"
+	q.facts = "{}"
 	if r.TTL != 0 {
 		stored, err := s.loadSettings(ctx)
 		if err != nil {
 			return answer{}, s.readFailure(q.op, q.resource, err)
 		}
-		q.settings = encode(stored)
+		q.facts = encode(stored)
 	}
 	a, err := s.execute(ctx, q)
 	if err == nil && a.reason == "" {
-		s.noteEnd(ctx, q.resource, a)
+		s.noteEnd(ctx, q.resource, a.row["endsAt"], a.row["caller"])
 		s.updateIndex(ctx, lastScript, []string{s.keys.id(r.ID)}, q.resource, a.row["ttlMs"])
 	}
 	return a, err
 }
 
 // noteEnd notes when a lease ends, for the counts.
-func (s *Store) noteEnd(ctx context.Context, resource string, a answer) {
-	score := a.row["endsAt"]
-	if score == "-1" {
-		score = "+inf"
+func (s *Store) noteEnd(ctx context.Context, resource, endsAt, caller string) {
+	ends, _ := strconv.ParseFloat(endsAt, 64)
+	if endsAt == "-1" {
+		ends = math.Inf(1)
 	}
-	ends, _ := strconv.ParseFloat(score, 64)
 	_, err := await(context.WithoutCancel(ctx), s, func(ctx context.Context) (any, error) {
 		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			p.ZAdd(ctx, s.keys.ends, redis.Z{Score: ends, Member: resource})
-			if caller := a.row["caller"]; caller != "" {
+			if caller != "" {
 				p.ZAdd(ctx, s.keys.callerEnds(caller), redis.Z{Score: ends, Member: resource})
 			}
 			return nil
@@ -235,7 +235,7 @@ func (s *Store) changeIndexed(ctx context.Context, q request, from, to leasehold
 	if err != nil {
 		return answer{}, s.readFailure(q.op, q.resource, err)
 	}
-	q.settings = encode(map[string]string{"unusable": unusable})
+	q.facts = encode(map[string]string{"unusable": unusable})
 	a, err := s.execute(ctx, q)
 	switch {
 	case err == nil && a.reason == "":
@@ -286,7 +286,7 @@ func (s *Store) breakIndexed(ctx context.Context, resource string, a answer) {
 	case a.row["state"] == leasehold.StateBroken.String():
 		s.endIndexed(ctx, resource, a)
 	default:
-		s.noteEnd(ctx, resource, a)
+		s.noteEnd(ctx, resource, a.row["endsAt"], a.row["caller"])
 	}
 }
 

@@ -42,7 +42,7 @@ func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, how 
 		return leasehold.Grant{}, err
 	}
 	if a.flag == "granted" {
-		a.row.complete(r, id)
+		a.complete(r, id)
 	}
 	g := leasehold.Grant{Lease: a.row.owned(r.Resource, a.now), Idempotent: a.flag == "idempotent"}
 	s.sweeper.ends(g.Remaining)

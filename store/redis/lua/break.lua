@@ -1,11 +1,15 @@
--- Ends a lease without its id, now or after a period. ARGV: 7 period in
--- milliseconds, 8 why.
+-- Ends a lease without its id, now or after a period. ARGV: 5 period in
+-- milliseconds, 6 why.
 
+-- include begin
+-- include history
+-- include finish
+-- include save_end
 local row, list = load(lease_key)
 if not row then return answer('lease_not_found') end
-local ends, before = now + tonumber(ARGV[7]), tonumber(row.endsAt)
+local ends, before = now + tonumber(ARGV[5]), tonumber(row.endsAt)
 if before ~= -1 then ends = math.min(ends, before) end
-if ends <= now then return finish(row, list, 'broken', ARGV[8]) end
+if ends <= now then return finish(row, list, 'broken', ARGV[6]) end
 if row.state == 'breaking' and ends == before then return answer('', list) end
 local state = row.state
 put(row, list, 'state', 'breaking')
@@ -13,6 +17,6 @@ put(row, list, 'endsAt', digits(ends))
 call('HSET', lease_key, 'state', row.state, 'endsAt', row.endsAt, 'op', mark)
 if not together then call('HDEL', lease_key, 'noted') end -- the program notes the new end
 save_end(row)
-record('breaking', resource, row.holder, row.token, state, 'breaking', row.renewals, ARGV[8])
-wake()
+record('breaking', resource, row.holder, row.token, state, 'breaking', row.renewals, ARGV[6])
+wake(row)
 return answer('', list)
