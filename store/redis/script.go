@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/leasehold/leasehold"
 	"github.com/redis/go-redis/v9"
@@ -62,12 +64,13 @@ func scriptOf(source string) *script {
 var (
 	included   = regexp.MustCompile(`(?m)^ *-- include (\w+)$`)
 	settingUse = regexp.MustCompile(`\bconfig\('(\w+)'\)`)
+	fieldUse   = regexp.MustCompile(`\brow\.(\w+)`)
 	comment    = regexp.MustCompile(`(?m)^\s*--.*\n`)
 )
 
-// luaText returns a file without its comments, with the files that it includes,
-// and with the range and the default of every setting that it uses: those stand
-// only in package leasehold. History is the file that is included as history.
+// luaText returns a file without its comments, and with what the program knows:
+// the files that it includes, the range and the default of a setting, the place of
+// a field. History is the file that is included as history.
 func luaText(file, history string) string {
 	text, err := luaFiles.ReadFile("lua/" + file + ".lua")
 	if err != nil {
@@ -82,8 +85,12 @@ func luaText(file, history string) string {
 	})
 	whole = settingUse.ReplaceAllStringFunc(whole, func(use string) string {
 		s := defaults[settingUse.FindStringSubmatch(use)[1]]
-		return fmt.Sprintf("config('%s', %d, %d, %v)", s.Key, s.Min, s.Max, s.Default)
+		return fmt.Sprintf("valid(settings.%s, %d, %d, %v)", s.Key, s.Min, s.Max, s.Default)
 	})
+	whole = fieldUse.ReplaceAllStringFunc(whole, func(use string) string {
+		return fmt.Sprintf("row[%d]", 1+slices.Index(fieldNames[:], fieldUse.FindStringSubmatch(use)[1]))
+	})
+	whole = strings.ReplaceAll(whole, "FIELDS", "'"+strings.Join(fieldNames[:], "', '")+"'")
 	return comment.ReplaceAllString(whole, "")
 }
 

@@ -2,9 +2,10 @@
 -- milliseconds (0: the default), 9 limit of renewals ('': the default),
 -- 10 caller, 11 how long a waiter wants to be woken (0: none waits), 12 whether to
 -- grant nothing new, because others wait, 13… metadata.
--- Of a new lease it answers what the program does not know.
+-- Of a new lease it answers no metadata: the program has them.
 
 -- include begin
+-- include settings
 -- include history
 
 local id, made, holder, ttl = ARGV[5], ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
@@ -15,27 +16,26 @@ if ttl > longest then return answer('invalid_argument', nil, 'ttl_seconds', digi
 if ttl == 0 then ttl = math.min(config('default_ttl_seconds') * 1000, longest) end
 if limit == '' then limit = digits(config('max_renewals')) end
 
-local row, list, ended = load(lease_key)
+local row, ended = load(lease_key)
 if row and row.leaseId == id and row.state == 'active' and row.holder == holder then
-  -- include extend
+  local flag = 'idempotent' -- a repeated acquire of the lease already held
   if not together then call('HSET', lease_key, 'claim', mark) end
-  return extend(row, list, ttl, 'idempotent') -- a repeated acquire of the lease already held
+  -- include extend
 end
 if not made then
   -- include unusable
   local reason = unusable(row, id)
-  if reason then return answer(reason, list) end
+  if reason then return answer(reason, row) end
 end
 if row then
   if ARGV[11] ~= '0' then call('HSET', lease_key, 'waiting', digits(now + ARGV[11])) end
-  return answer(row.state == 'breaking' and 'lease_breaking' or 'lease_held', list)
+  return answer(row.state == 'breaking' and 'lease_breaking' or 'lease_held', row)
 end
 if ARGV[12] == '1' then return answer('lease_held') end
 
 local setting, value, noted
 if together then
   -- include full
-  setting, value = full(caller)
 else
   local found = cjson.decode(facts) -- by the program, before
   setting, value, noted = found.full, found.full_at, found.noted
@@ -55,7 +55,10 @@ local at, ms, ends = digits(now), digits(ttl), '-1'
 if ttl ~= -1 then ends = digits(now + ttl) end
 call('HSET', lease_key, 'leaseId', id, 'holder', holder, 'token', token, 'state', 'active',
   'acquiredAt', at, 'renewedAt', at, 'ttlMs', ms, 'endsAt', ends, 'renewals', '0', 'maxRenewals', limit, 'op', mark)
-for i = 13, #ARGV, 2 do call('HSET', lease_key, 'meta_' .. ARGV[i], ARGV[i + 1]) end
+if ARGV[13] then
+  call('HSET', lease_key, 'metadata', '1')
+  for i = 13, #ARGV, 2 do call('HSET', lease_key, 'meta_' .. ARGV[i], ARGV[i + 1]) end
+end
 if caller ~= '' then call('HSET', lease_key, 'caller', caller) end
 if not together then call('HSET', lease_key, 'claim', mark) end
 if noted then call('HSET', lease_key, 'noted', noted) end -- the end that was noted before, by another clock
@@ -78,4 +81,4 @@ if together then
   save_open('active', '0', token, holder)
 end
 record('acquired', resource, holder, token, 'available', 'active', '0')
-return answer('', {'token', token, 'ttlMs', ms, 'maxRenewals', limit}, nil, nil, 'granted')
+return answer('', {id, holder, token, 'active', at, at, ms, ends, '0', limit}, nil, nil, 'granted')

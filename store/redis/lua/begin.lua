@@ -9,12 +9,12 @@
 -- given only where all keys may be used together (no Cluster, or a hash tag in
 -- the prefix); else the program keeps the indexes by itself.
 --
--- A lease is two things here: a table of its fields, to be read, and the list that
--- HGETALL gave, to be answered. What changes is appended to the list: of two
--- values of a field the later one counts.
+-- A lease is a list of its fields in a fixed order: row.holder is written here, and
+-- the program makes row[2] of it. A field that is not there is false.
 --
--- Making a function costs time in every run. So a function that is seldom needed
--- is included only where it is needed, inside the branch.
+-- A function, and each variable that it uses, costs time in every run. So most of
+-- what is included is statements, which say what they want to be set before, and
+-- what is seldom needed is included inside the branch that needs it.
 
 local lease_key, token_key, ended_key = KEYS[1], KEYS[2], KEYS[3]
 local names_key, ends_key, settings_key = KEYS[4], KEYS[5], KEYS[6]
@@ -32,24 +32,18 @@ local now = math.floor(micros / 1000)
 -- digits writes a number: Lua would write large ones with an exponent.
 local function digits(n) return format('%.0f', n) end
 
--- as_table reads a list of pairs.
-local function as_table(list)
-  local t = {}
-  for i = 1, #list, 2 do t[list[i]] = list[i + 1] end
-  return t
-end
-
--- load returns the live lease and its list, or nil. A lease is over at its end,
--- even in the millisecond before its key is: then the third result is true.
+-- load returns the live lease, or nil. A lease is over at its end, even in the
+-- millisecond before its key is: then the second result is true.
 local function load(key)
-  local list = call('HGETALL', key)
-  if #list == 0 then return nil end
-  local row = as_table(list)
-  if row.endsAt ~= '-1' and now >= tonumber(row.endsAt) then return nil, nil, true end
-  return row, list
+  local row = call('HMGET', key, FIELDS)
+  if not row.leaseId then return nil end
+  if row.endsAt ~= '-1' and now >= tonumber(row.endsAt) then return nil, true end
+  return row
 end
 
--- answer is what every script returns: why not, where, the time and the lease.
-local function answer(reason, list, field, problem, flag)
-  return {reason, field or '', problem or '', digits(micros), flag or '', list or {}}
+-- answer is what every script returns: why not, where, the time, the lease, and
+-- all its fields if it has metadata.
+local function answer(reason, row, field, problem, flag)
+  local all = row and row.metadata and call('HGETALL', flag == 'ended' and ended_key or lease_key)
+  return {reason, field or '', problem or '', digits(micros), flag or '', row or {}, all or {}}
 end

@@ -3,6 +3,7 @@
 -- also does it where the setting says not to do it ahead of need.
 
 -- include begin
+-- include settings
 -- include history
 -- include forget_ended
 if ARGV[5] == '1' or config('auto_expire_enabled') then

@@ -1,22 +1,17 @@
--- include put
--- include save_end
--- include wake
+-- Restarts the ttl of the live lease row from now, and answers. Wants: ttl in
+-- milliseconds (0: as it was); flag, for the answer.
 
--- extend restarts the ttl from now.
-local function extend(row, list, ttl, flag)
-  local limit, renewals = tonumber(row.maxRenewals), tonumber(row.renewals)
-  if limit ~= -1 and renewals >= limit then return answer('max_renewals_exceeded', list) end
-  local before = tonumber(row.endsAt)
-  if ttl == 0 then ttl = tonumber(row.ttlMs) end
-  put(row, list, 'ttlMs', digits(ttl))
-  put(row, list, 'endsAt', ttl == -1 and '-1' or digits(now + ttl))
-  put(row, list, 'renewedAt', digits(now))
-  put(row, list, 'renewals', digits(renewals + 1))
-  call('HSET', lease_key, 'ttlMs', row.ttlMs, 'endsAt', row.endsAt,
-    'renewedAt', row.renewedAt, 'renewals', row.renewals, 'op', mark)
-  if not together then call('HDEL', lease_key, 'noted') end -- the program notes the new end
-  save_end(row)
-  record('renewed', resource, row.holder, row.token, row.state, row.state, row.renewals)
-  if ttl ~= -1 and (before == -1 or now + ttl < before) then wake(row) end
-  return answer('', list, nil, nil, flag)
+local limit, renewals, before = tonumber(row.maxRenewals), tonumber(row.renewals), tonumber(row.endsAt)
+if limit ~= -1 and renewals >= limit then return answer('max_renewals_exceeded', row) end
+if ttl == 0 then ttl = tonumber(row.ttlMs) end
+row.ttlMs, row.renewedAt, row.renewals = digits(ttl), digits(now), digits(renewals + 1)
+row.endsAt = ttl == -1 and '-1' or digits(now + ttl)
+call('HSET', lease_key, 'ttlMs', row.ttlMs, 'endsAt', row.endsAt,
+  'renewedAt', row.renewedAt, 'renewals', row.renewals, 'op', mark)
+if not together then call('HDEL', lease_key, 'noted') end -- the program notes the new end
+-- include save_end
+record('renewed', resource, row.holder, row.token, row.state, row.state, row.renewals)
+if ttl ~= -1 and (before == -1 or now + ttl < before) then
+  -- include wake
 end
+return answer('', row, nil, nil, flag)

@@ -1,4 +1,4 @@
--- include config
+-- Writes the history.
 
 local function is_health(name) return string.sub(name, 1, 15) == '__healthcheck__' end
 
@@ -6,6 +6,7 @@ local function is_health(name) return string.sub(name, 1, 15) == '__healthcheck_
 local function record(kind, name, holder, token, before, after, renewals, why, details)
   if is_health(name) then return end
   local seq = call('INCR', seq_key)
+  -- include settings
   if kind ~= 'configured' and not config('keep_history') then return end
   if kind == 'renewed' and not config('history_renewals') then return end
   call('XADD', history_key, digits(seq) .. '-0',

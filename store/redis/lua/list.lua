@@ -6,9 +6,10 @@
 local page = {}
 local names = call('ZRANGEBYLEX', names_key, ARGV[5], ARGV[6], 'LIMIT', 0, ARGV[7])
 for _, name in ipairs(names) do
-  local row, list = load(lease_key_of(name))
+  local key = lease_key_of(name)
+  local row = load(key)
   if row then
-    page[#page + 1] = {name, list}
+    page[#page + 1] = {name, row, row.metadata and call('HGETALL', key) or {}}
   else
     call('ZREM', names_key, name)
   end

@@ -1,6 +1,4 @@
 -- Stands in for history.lua in a store that keeps no history.
--- include config
-
 local function record() end
 local function save_open() end
 local function drop_open() end

@@ -2,10 +2,10 @@
 
 -- include begin
 -- include match
-local row, list = load(lease_key)
+local row = load(lease_key)
 local reason = match(row, ARGV[5], ARGV[6], ARGV[7])
 if reason ~= '' then return answer(reason) end
 
 -- include history
+local state, why = 'released', ARGV[8]
 -- include finish
-return finish(row, list, 'released', ARGV[8])

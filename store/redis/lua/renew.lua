@@ -2,18 +2,18 @@
 -- (0: as it was).
 
 -- include begin
+-- include settings
 -- include history
-local ttl = tonumber(ARGV[8])
+local ttl, flag = tonumber(ARGV[8]), ''
 if ttl > 0 then
   local longest = config('max_ttl_seconds') * 1000
   if ttl > longest then return answer('invalid_argument', nil, 'ttl_seconds', digits(longest)) end
 end
 
 -- include match
-local row, list = load(lease_key)
+local row = load(lease_key)
 local reason = match(row, ARGV[5], ARGV[6], ARGV[7])
 if reason ~= '' then return answer(reason) end
-if row.state == 'breaking' then return answer('lease_breaking', list) end
+if row.state == 'breaking' then return answer('lease_breaking', row) end
 
 -- include extend
-return extend(row, list, ttl)

@@ -6,9 +6,9 @@ local function unusable(row, id)
   if not together then return cjson.decode(facts).unusable end -- the program has claimed the id
   local name = call('GET', prefix .. 'leaseid:' .. id)
   if not name or name == resource then return nil end
-  local other = load(lease_key_of(name))
-  if not other then return nil end
-  if other.leaseId == id then return 'lease_id_in_use' end
-  if other.former == id then return 'lease_released' end
+  row = load(lease_key_of(name))
+  if not row then return nil end
+  if row.leaseId == id then return 'lease_id_in_use' end
+  if row.former == id then return 'lease_released' end
   return nil
 end
