@@ -146,7 +146,7 @@ func TestClusterForgetsNames(t *testing.T) {
 	for _, name := range []string{"old", "live"} {
 		must(t, client.HSet(t.Context(), s.keys.touched, name, 1).Err())
 	}
-	must(t, s.tidy(t.Context()))
+	tidy(t, s)
 	if got := client.ZRange(t.Context(), s.keys.names, 0, -1).Val(); len(got) != 2 || got[0] != "live" || got[1] != "young" {
 		t.Errorf("names = %q, want live and young", got)
 	}

@@ -61,6 +61,11 @@ func TestStrangeAnswers(t *testing.T) {
 			t.Errorf("parseNames of %s = success", what)
 		}
 	}
+	for what, bad := range map[string]any{"nothing": nil, "no count": list{"x", int64(1)}, "no time": list{int64(1), "x"}} {
+		if _, _, err := parseEnds(bad); err == nil {
+			t.Errorf("parseEnds of %s = success", what)
+		}
+	}
 	good := map[string]any{"at": "1", "event": "acquired", "token": "1", "before": "available", "after": "active", "renewals": "0"}
 	if _, err := parseRecord(redis.XMessage{ID: "1-0", Values: good}); err != nil {
 		t.Errorf("parseRecord = %v, want success", err)
@@ -104,6 +109,7 @@ func FuzzAnswers(f *testing.F) {
 		_, _ = parseList(v)
 		_, _ = parseAdmission(v)
 		_, _, _, _ = parseNames(v)
+		_, _, _ = parseEnds(v)
 		if m, ok := v.(map[string]any); ok {
 			_, _ = parseRecord(redis.XMessage{ID: "1-0", Values: m})
 		}

@@ -47,6 +47,7 @@ var (
 	settleScript  = newScript("settle")
 	dropScript    = newScript("drop")
 	lastScript    = newScript("last")
+	uncountScript = newScript("uncount")
 )
 
 // newScript makes a script out of a file.

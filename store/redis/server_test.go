@@ -168,7 +168,7 @@ func TestScriptsCompile(t *testing.T) {
 	for _, sc := range []*script{
 		acquireScript, renewScript, releaseScript, breakScript, changeScript, transferScript, statusScript, listScript,
 		expireScript, purgeScript, failedScript, settingScript, admitScript, retractScript, namesScript, forgetScript,
-		claimScript, settleScript, dropScript, lastScript,
+		claimScript, settleScript, dropScript, lastScript, uncountScript,
 	} {
 		for _, source := range []string{sc.source, sc.quiet.source} {
 			if err := client.ScriptLoad(t.Context(), source).Err(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/server/auth"
@@ -26,10 +27,7 @@ import (
 )
 
 // withoutRedis is what a store on Redis cannot do.
-var withoutRedis = []storetest.Capability{
-	storetest.KeptPlaces, storetest.Priorities, storetest.ShownQueue, storetest.Memory,
-	storetest.Watching, storetest.ForceRelease, storetest.Cleanup, storetest.CancelRecords,
-}
+var withoutRedis = powers.Lacks[storetest.Capability](powers.KindRedis)
 
 // redisStores opens stores on one server, each with keys of its own.
 type redisStores struct {
