@@ -66,9 +66,9 @@ func refused(err error) bool {
 			return true
 		}
 	}
-	// SCRIPT KILL ends only a script that has not written. Redis 6 wraps errors
-	// of commands in a script.
-	return strings.Contains(text, "Script killed by user") || strings.Contains(text, "-OOM") ||
+	// SCRIPT KILL ends only a script that has not written; FOREIGN is of begin.lua.
+	// Redis 6 wraps errors of commands in a script.
+	return strings.Contains(text, "Script killed by user") || strings.Contains(text, "FOREIGN: ") || strings.Contains(text, "-OOM") ||
 		strings.Contains(text, "-READONLY") || strings.Contains(text, "-NOPERM")
 }
 

@@ -176,7 +176,7 @@ func TestScriptsCompile(t *testing.T) {
 			}
 			for _, found := range called.FindAllStringSubmatch(source, -1) {
 				switch name := found[1]; name {
-				case "tonumber", "ipairs", "pairs", "unpack", "call", "format":
+				case "tonumber", "ipairs", "pairs", "unpack", "error", "call", "format":
 				default:
 					if !strings.Contains(source, "local function "+name+"(") {
 						t.Errorf("the function %s is missing in\n%s", name, source)

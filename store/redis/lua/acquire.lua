@@ -46,7 +46,7 @@ end
 if setting then return answer('too_many_leases', nil, setting, value) end
 
 -- include next_token
-local token = next_token(call('GET', token_key))
+local token = next_token(redis.pcall('GET', token_key))
 if not token then return answer('store_unavailable', nil, '', 'the token counter has reached its end at 2^53') end
 
 record_end(resource)

@@ -33,11 +33,16 @@ local now = math.floor(micros / 1000)
 local function digits(n) return format('%.0f', n) end
 
 -- load returns the live lease, or nil. A lease is over at its end, even in the
--- millisecond before its key is: then the second result is true.
+-- millisecond before its key is: then the second result is true. What is no lease
+-- is an error before anything is written, which the program knows by its word.
 local function load(key)
-  local row = call('HMGET', key, FIELDS)
+  local row = redis.pcall('HMGET', key, FIELDS)
+  if row['err'] then error('FOREIGN: the key of the lease is no hash') end
   if not row.leaseId then return nil end
-  if row.endsAt ~= '-1' and now >= tonumber(row.endsAt) then return nil, true end
+  if row.endsAt == '-1' then return row end
+  local ends = tonumber(row.endsAt)
+  if not ends then error('FOREIGN: the hash is no lease') end
+  if now >= ends then return nil, true end
   return row
 end
 
