@@ -86,7 +86,7 @@ func TestRedisThroughServer(t *testing.T) {
 			inner := stores.open(t)
 			return behind.add(connect(t, serve(t, inner).URL), inner)
 		},
-		Queued:  behind.waiting,
+		Queued: behind.waiting,
 		// A client leaves a wait by one with the same id that times out.
 		Without: append([]storetest.Capability{storetest.HealthNames, storetest.CancelRecords}, withoutRedis...),
 	})
