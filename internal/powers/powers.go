@@ -67,7 +67,7 @@ var lacks = map[string][]Power{
 	KindMemory: {},
 	KindSQLite: {},
 	KindServer: {HealthNames},
-	KindRedis:  {Priorities, KeptPlaces, ShownQueue, ForceRelease, Memory, CancelRecords, Cleanup, Watching},
+	KindRedis:  {Priorities, KeptPlaces, ShownQueue, ForceRelease, Memory, Watching},
 	KindAzblob: {
 		Priorities, KeptPlaces, ShownQueue, Transfer, ForceRelease, Finding, Memory, UniqueIDs,
 		MaxRenewals, History, Settings, Watching,

@@ -17,7 +17,6 @@ import (
 var mayLack = func() map[string][]powers.Power {
 	queue := []powers.Power{powers.KeptPlaces, powers.Priorities, powers.ShownQueue}
 	redis := slices.Concat(queue, []powers.Power{powers.Memory, powers.Watching, powers.ForceRelease})
-	redis = append(redis, powers.Cleanup, powers.CancelRecords) // argued: follow from the missing ends and queue
 	cosmos := slices.Concat(redis, []powers.Power{powers.History, powers.Settings})
 	azblob := slices.Concat(cosmos, []powers.Power{powers.Finding, powers.Transfer, powers.MaxRenewals, powers.UniqueIDs})
 	return map[string][]powers.Power{

@@ -18,7 +18,7 @@ type request struct {
 	resource string
 	script   *script
 	mark     string // of this operation; empty: it changes nothing
-	settings string // on a Cluster, where the script cannot read them
+	facts    string // on a Cluster, what the script cannot read: JSON
 	args     []any
 
 	// late gets the outcome if the caller has left before it came.
@@ -43,7 +43,7 @@ func (s *Store) execute(ctx context.Context, r request) (answer, error) {
 	if failed.Reason != leasehold.ReasonUnknown || r.mark == "" || ctx.Err() != nil {
 		return answer{}, failed
 	}
-	look := request{op: r.op, resource: r.resource, script: statusScript, settings: r.settings, args: []any{r.mark}}
+	look := request{op: r.op, resource: r.resource, script: statusScript, facts: r.facts, args: []any{r.mark}}
 	if a, err := s.run(ctx, look); err == nil && a.reason == "" {
 		return a.resolved(), nil
 	}
@@ -52,7 +52,7 @@ func (s *Store) execute(ctx context.Context, r request) (answer, error) {
 
 // run runs the script once.
 func (s *Store) run(ctx context.Context, r request) (answer, error) {
-	args := append([]any{flag(s.together), r.resource, s.keys.prefix, r.mark, flag(s.recording), r.settings}, r.args...)
+	args := append([]any{r.resource, s.keys.prefix, r.mark, r.facts}, r.args...)
 	result, err := s.eval(ctx, r.script, s.scriptKeys(r.resource), args, func(result any, err error) {
 		var a answer
 		if err == nil {
@@ -71,7 +71,7 @@ func (s *Store) run(ctx context.Context, r request) (answer, error) {
 // runIndex runs a script that belongs to no resource, where a script may use all
 // keys.
 func (s *Store) runIndex(ctx context.Context, sc *script, args ...any) (any, error) {
-	return s.eval(ctx, sc, s.scriptKeys(""), append([]any{"1", "", s.keys.prefix, "", flag(s.recording), ""}, args...), nil)
+	return s.eval(ctx, sc, s.scriptKeys(""), append([]any{"", s.keys.prefix, "", ""}, args...), nil)
 }
 
 func (s *Store) scriptKeys(resource string) []string {

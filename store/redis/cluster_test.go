@@ -123,7 +123,7 @@ func TestClusterClaims(t *testing.T) {
 		t.Errorf("Acquire with the id of a dead claim = %v, want a grant", err)
 	}
 	// A request that arrives later than its claim lasts.
-	late := request{op: "acquire", resource: "late", script: acquireScript, mark: "m", settings: `{"deadline":"1"}`,
+	late := request{op: "acquire", resource: "late", script: acquireScript, mark: "m", facts: `{"deadline":"1"}`,
 		args: []any{leasehold.NewID().Reveal(), "1", "h", 60000, "", "", 0, "0"}}
 	a, err := s.run(t.Context(), late)
 	must(t, err)
@@ -146,7 +146,7 @@ func TestClusterForgetsNames(t *testing.T) {
 	for _, name := range []string{"old", "live"} {
 		must(t, client.HSet(t.Context(), s.keys.touched, name, 1).Err())
 	}
-	must(t, s.tidy(t.Context()))
+	tidy(t, s)
 	if got := client.ZRange(t.Context(), s.keys.names, 0, -1).Val(); len(got) != 2 || got[0] != "live" || got[1] != "young" {
 		t.Errorf("names = %q, want live and young", got)
 	}

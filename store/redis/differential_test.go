@@ -287,11 +287,11 @@ func (p *pair) pass(t *rapid.T) {
 	keys := p.store.keys
 	for _, resource := range []string{"a", "b%{x}"} {
 		key := keys.lease(resource)
-		ends := row{"endsAt": p.client.HGet(p.ctx, key, "endsAt").Val()}
-		if ends["endsAt"] == "" || ends["endsAt"] == "-1" {
+		lease := newRow(p.client.HGetAll(p.ctx, key).Val())
+		if lease == nil || lease.get(endsAt) == "-1" {
 			continue
 		}
-		sooner := ends.time("endsAt").Add(-d)
+		sooner := lease.time(endsAt).Add(-d)
 		p.client.HSet(p.ctx, key, "endsAt", sooner.UnixMilli())
 		p.client.PExpireAt(p.ctx, key, sooner)
 		p.client.ZAddXX(p.ctx, keys.ends, redis.Z{Score: float64(sooner.UnixMilli()), Member: resource})

@@ -18,7 +18,7 @@
 //
 // How the package is organised:
 //
-//   - lua/: the rules, twin of package machine; lib.lua is part of every script.
+//   - lua/: the rules, twin of package machine; begin.lua begins every script.
 //   - script.go, call.go: how a script is run; failure.go: what an error means.
 //   - keys.go: which key is what. index.go: indexes on a Cluster, where a script
 //     reaches only the keys of one resource.

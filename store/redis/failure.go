@@ -66,9 +66,9 @@ func refused(err error) bool {
 			return true
 		}
 	}
-	// SCRIPT KILL ends only a script that has not written. Redis 6 wraps errors
-	// of commands in a script.
-	return strings.Contains(text, "Script killed by user") || strings.Contains(text, "-OOM") ||
+	// SCRIPT KILL ends only a script that has not written; FOREIGN is of begin.lua.
+	// Redis 6 wraps errors of commands in a script.
+	return strings.Contains(text, "Script killed by user") || strings.Contains(text, "FOREIGN: ") || strings.Contains(text, "-OOM") ||
 		strings.Contains(text, "-READONLY") || strings.Contains(text, "-NOPERM")
 }
 
@@ -78,6 +78,7 @@ var hints = []struct{ prefix, hint string }{
 	{"ERR Protocol error: unauthenticated", "the server wants a password and got none"},
 	{"WRONGPASS", "the server refuses the user name or the password"},
 	{"NOPERM", "the user may not do this; docs/stores/redis.md lists the permissions"},
+	{"ERR The user executing the script", "the user may not do this; docs/stores/redis.md lists the permissions"},
 	{"READONLY", "this server is a replica; connect to its master"},
 	{"CROSSSLOT", "this server is a node of a Cluster; open it as a Cluster, or use a KeyPrefix with a hash tag"},
 }

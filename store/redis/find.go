@@ -21,7 +21,7 @@ func (s *Store) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, err
 	if err != nil {
 		return leasehold.Lease{}, s.readFailure("find", "", err)
 	}
-	if a.row["leaseId"] != id.Reveal() { // the index is only a hint
+	if a.row.get(leaseID) != id.Reveal() { // the index is only a hint
 		return leasehold.Lease{}, notFound("find")
 	}
 	return a.row.owned(resource, a.now), nil

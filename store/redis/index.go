@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -45,14 +46,13 @@ func (s *Store) acquireIndexed(ctx context.Context, q request, r leasehold.Acqui
 		s.retract(ctx, r.Resource, r.Caller, in.noted) // no end is ""
 		return answer{}, s.readFailure(q.op, q.resource, err)
 	}
-	q.settings = encode(facts)
+	q.facts = encode(facts)
 	a, err := s.execute(ctx, q)
 	switch {
 	case err == nil && a.reason == "" && in.noted != "":
 		return a, nil
 	case err == nil && a.reason == "": // another end was noted: of this lease, or of one before it
-		granted := answer{row: row{"endsAt": a.row["endsAt"], "caller": r.Caller}}
-		s.noteEnd(ctx, r.Resource, granted)
+		s.noteEnd(ctx, r.Resource, a.row.get(endsAt), r.Caller)
 		return a, nil
 	case leasehold.ReasonOf(err) == leasehold.ReasonUnknown:
 		return a, err // it may be granted: what was noted stays until it would end
@@ -109,7 +109,7 @@ func parseAdmission(result any) (admission, error) {
 	if !ok || len(parts) != 5 {
 		return admission{}, fmt.Errorf("the admission is %T of %d parts, want 5", result, len(parts))
 	}
-	settings, err := parseRow(parts[1])
+	settings, err := parsePairs(parts[1])
 	if err != nil {
 		return admission{}, err
 	}
@@ -153,13 +153,13 @@ func (s *Store) claim(ctx context.Context, q request, id leasehold.ID, ttl time.
 		if err != nil || theirs == q.resource {
 			return "", err
 		}
-		a, err := s.run(ctx, request{op: q.op, resource: theirs, script: statusScript, settings: "{}", args: []any{""}})
+		a, err := s.run(ctx, request{op: q.op, resource: theirs, script: statusScript, facts: "{}", args: []any{""}})
 		switch {
 		case err != nil:
 			return "", err
-		case a.row["former"] == id.Reveal():
+		case a.row.get(former) == id.Reveal():
 			return string(leasehold.ReasonReleased), nil
-		case a.row["leaseId"] == id.Reveal() || pending:
+		case a.row.get(leaseID) == id.Reveal() || pending:
 			return string(leasehold.ReasonIDInUse), nil
 		}
 		dead = [2]string{theirs, mark}
@@ -187,33 +187,32 @@ func (s *Store) renewIndexed(ctx context.Context, q request, r leasehold.RenewRe
 	if s.together {
 		return s.execute(ctx, q)
 	}
-	q.settings = "{}"
+	q.facts = "{}"
 	if r.TTL != 0 {
 		stored, err := s.loadSettings(ctx)
 		if err != nil {
 			return answer{}, s.readFailure(q.op, q.resource, err)
 		}
-		q.settings = encode(stored)
+		q.facts = encode(stored)
 	}
 	a, err := s.execute(ctx, q)
 	if err == nil && a.reason == "" {
-		s.noteEnd(ctx, q.resource, a)
-		s.updateIndex(ctx, lastScript, []string{s.keys.id(r.ID)}, q.resource, a.row["ttlMs"])
+		s.noteEnd(ctx, q.resource, a.row.get(endsAt), a.row.get(caller))
+		s.updateIndex(ctx, lastScript, []string{s.keys.id(r.ID)}, q.resource, a.row.get(ttlMs))
 	}
 	return a, err
 }
 
 // noteEnd notes when a lease ends, for the counts.
-func (s *Store) noteEnd(ctx context.Context, resource string, a answer) {
-	score := a.row["endsAt"]
-	if score == "-1" {
-		score = "+inf"
+func (s *Store) noteEnd(ctx context.Context, resource, endsAt, caller string) {
+	ends, _ := strconv.ParseFloat(endsAt, 64)
+	if endsAt == "-1" {
+		ends = math.Inf(1)
 	}
-	ends, _ := strconv.ParseFloat(score, 64)
 	_, err := await(context.WithoutCancel(ctx), s, func(ctx context.Context) (any, error) {
 		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			p.ZAdd(ctx, s.keys.ends, redis.Z{Score: ends, Member: resource})
-			if caller := a.row["caller"]; caller != "" {
+			if caller != "" {
 				p.ZAdd(ctx, s.keys.callerEnds(caller), redis.Z{Score: ends, Member: resource})
 			}
 			return nil
@@ -235,11 +234,11 @@ func (s *Store) changeIndexed(ctx context.Context, q request, from, to leasehold
 	if err != nil {
 		return answer{}, s.readFailure(q.op, q.resource, err)
 	}
-	q.settings = encode(map[string]string{"unusable": unusable})
+	q.facts = encode(map[string]string{"unusable": unusable})
 	a, err := s.execute(ctx, q)
 	switch {
 	case err == nil && a.reason == "":
-		if a.row["endsAt"] != "-1" {
+		if a.row.get(endsAt) != "-1" {
 			s.shorten(ctx, to, a.row.ttl()+24*time.Hour)
 		}
 		if from != to {
@@ -269,13 +268,13 @@ func (s *Store) endIndexed(ctx context.Context, resource string, a answer) {
 	if s.together {
 		return
 	}
-	noted := a.row["endedFrom"]
+	noted := a.row.get(endedFrom)
 	if noted == "-1" {
 		noted = "inf"
 	}
-	s.retract(ctx, resource, a.row["caller"], noted)
-	if id, err := leasehold.ParseID(a.row["leaseId"]); err == nil {
-		s.updateIndex(ctx, dropScript, []string{s.keys.id(id)}, a.row["claim"])
+	s.retract(ctx, resource, a.row.get(caller), noted)
+	if id, err := leasehold.ParseID(a.row.get(leaseID)); err == nil {
+		s.updateIndex(ctx, dropScript, []string{s.keys.id(id)}, a.row.get(claim))
 	}
 }
 
@@ -283,10 +282,10 @@ func (s *Store) endIndexed(ctx context.Context, resource string, a answer) {
 func (s *Store) breakIndexed(ctx context.Context, resource string, a answer) {
 	switch {
 	case s.together:
-	case a.row["state"] == leasehold.StateBroken.String():
+	case a.row.get(state) == leasehold.StateBroken.String():
 		s.endIndexed(ctx, resource, a)
 	default:
-		s.noteEnd(ctx, resource, a)
+		s.noteEnd(ctx, resource, a.row.get(endsAt), a.row.get(caller))
 	}
 }
 
@@ -303,9 +302,9 @@ func (s *Store) listStepApart(ctx context.Context, from, to string, n int) (list
 	}
 	step := listPart{names: len(names), last: names[len(names)-1]}
 	for i, name := range names {
-		if r := rows[i]; r["endsAt"] == "-1" || r.time("endsAt").After(now) {
+		if r := rows[i]; r.get(endsAt) == "-1" || r.time(endsAt).After(now) {
 			step.leases = append(step.leases, r.lease(name, now))
-		} else if len(r) == 0 {
+		} else if r == nil {
 			s.updateIndex(ctx, forgetScript, []string{s.keys.names, s.keys.touched}, name, touched[i])
 		}
 	}
@@ -345,8 +344,8 @@ func texts(list any) []string {
 }
 
 // readRows reads leases from their nodes.
-func (s *Store) readRows(ctx context.Context, names []string) ([]row, error) {
-	return await(ctx, s, func(ctx context.Context) ([]row, error) {
+func (s *Store) readRows(ctx context.Context, names []string) ([]*row, error) {
+	return await(ctx, s, func(ctx context.Context) ([]*row, error) {
 		reads := make([]*redis.MapStringStringCmd, len(names))
 		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, name := range names {
@@ -354,9 +353,9 @@ func (s *Store) readRows(ctx context.Context, names []string) ([]row, error) {
 			}
 			return nil
 		})
-		rows := make([]row, len(names))
+		rows := make([]*row, len(names))
 		for i, read := range reads {
-			rows[i] = read.Val()
+			rows[i] = newRow(read.Val())
 		}
 		return rows, err
 	}, nil)

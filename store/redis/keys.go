@@ -58,15 +58,14 @@ func (k keyspace) callerEnds(caller string) string {
 // freed is the channel on which the end of a lease is published.
 func (k keyspace) freed() string { return k.prefix + "leases:freed" }
 
-// of are the keys of one resource, in the order of lib.lua.
+// of are the keys of one resource, in the order of begin.lua.
 func (k keyspace) of(resource string) []string {
 	return []string{
-		k.lease(resource), k.companion(resource, "token"),
-		k.companion(resource, "ended"), k.companion(resource, "waiting"),
+		k.lease(resource), k.companion(resource, "token"), k.companion(resource, "ended"),
 	}
 }
 
-// indexes are the other keys of lib.lua.
+// indexes are the other keys of begin.lua.
 func (k keyspace) indexes() []string {
 	return []string{k.names, k.ends, k.settings, k.open, k.history, k.seq}
 }

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"time"
 
@@ -41,10 +42,10 @@ func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, how 
 	if err := s.refusal("acquire", r.Resource, r.TTL, a); err != nil {
 		return leasehold.Grant{}, err
 	}
-	if a.flag == "granted" {
-		a.row.complete(r, id)
-	}
 	g := leasehold.Grant{Lease: a.row.owned(r.Resource, a.now), Idempotent: a.flag == "idempotent"}
+	if a.flag == "granted" {
+		g.Metadata = maps.Clone(r.Metadata)
+	}
 	s.sweeper.ends(g.Remaining)
 	if tooLate(g.TTL, sent) {
 		return leasehold.Grant{}, s.giveBack(g, made)

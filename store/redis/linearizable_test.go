@@ -90,12 +90,15 @@ func TestLinearizable(t *testing.T) {
 func TestCheckerCatchesBrokenScripts(t *testing.T) {
 	client := newClient(t, testserver.Redis(t).Addr)
 	for _, flaw := range []struct{ name, good, bad string }{
-		{"a held lease does not block", "if row then\n  if ARGV[13]", "if row and now % 3 == 0 then\n  if ARGV[13]"},
-		{"tokens repeat", "math.max(tonumber(last or 0) + 1, micros)", "7"},
-		{"a release is forgotten", "call('DEL', lease_key, id_key_of", "call('DEL', id_key_of"},
-		{"a release does not compare the id", "if row.leaseId ~= id then return 'lease_not_found' end", ""},
+		{"a held lease does not block", "if row then\n  if ARGV[11]", "if row and now % 3 == 0 then\n  if ARGV[11]"},
+		{"tokens repeat", "math.max(micros, last + 1)", "7"},
+		{"a release is forgotten", "local before, ends = ", "if true then return answer('', row) end\nlocal before, ends = "},
+		{"a release does not compare the id", "if row[1] ~= id then return 'lease_not_found' end", ""},
 	} {
 		t.Run(flaw.name, func(t *testing.T) {
+			if !strings.Contains(acquireScript.source+releaseScript.source, flaw.good) {
+				t.Fatalf("no script has %q", flaw.good)
+			}
 			caught := false
 			for seed := range uint64(10) {
 				s := openOn(t, broken{UniversalClient: client, good: flaw.good, bad: flaw.bad}, &Options{KeyPrefix: fmt.Sprintf("%s%d:", flaw.name, seed)})

@@ -134,14 +134,14 @@ func parseList(result any) (listPart, error) {
 
 func parseEntry(entry any, now time.Time) (leasehold.Lease, error) {
 	pair, ok := entry.([]any)
-	if !ok || len(pair) != 2 {
-		return leasehold.Lease{}, fmt.Errorf("an entry of the list is %T of %d parts, want 2", entry, len(pair))
+	if !ok || len(pair) != 3 {
+		return leasehold.Lease{}, fmt.Errorf("an entry of the list is %T of %d parts, want 3", entry, len(pair))
 	}
 	resource, ok := pair[0].(string)
 	if !ok {
 		return leasehold.Lease{}, fmt.Errorf("a name in the list is %T", pair[0])
 	}
-	r, err := parseRow(pair[1])
+	r, err := parseRow(pair[1], pair[2])
 	if err != nil {
 		return leasehold.Lease{}, err
 	}

@@ -66,7 +66,7 @@ func (p *tokenProvider) streaming() auth.StreamingCredentialsProvider {
 func (s *Store) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openFor)
 	defer cancel()
-	args := []any{flag(s.together), "leasehold", s.keys.prefix, "", flag(s.recording), "", ""}
+	args := []any{"leasehold", s.keys.prefix, "", "", ""}
 	_, err := eval(ctx, s.client, statusScript, s.scriptKeys("leasehold"), args)
 	if err == nil {
 		err = s.client.HGetAll(ctx, s.keys.settings).Err()

@@ -15,26 +15,32 @@ type list = []any
 
 // Answers that no script of ours gives are errors, never panics.
 func TestStrangeAnswers(t *testing.T) {
-	row := list{"leaseId", "x"}
+	row, none := list{"id", "h", nil}, list{}
 	for what, bad := range map[string]any{
 		"nothing": nil, "a string": "x", "too short": list{"", ""},
-		"a number for a reason": list{int64(1), "", "", "1", "", row},
-		"no time":               list{"", "", "", "soon", "", row},
-		"no lease":              list{"", "", "", "1", "", "x"},
-		"half a pair":           list{"", "", "", "1", "", list{"x"}},
-		"a number in the lease": list{"", "", "", "1", "", list{"x", int64(1)}},
+		"a number for a reason": list{int64(1), "", "", "1", "", row, none},
+		"no time":               list{"", "", "", "soon", "", row, none},
+		"no lease":              list{"", "", "", "1", "", "x", none},
+		"too many fields":       list{"", "", "", "1", "", make(list, 100), none},
+		"a number in the lease": list{"", "", "", "1", "", list{"x", int64(1)}, none},
+		"no metadata":           list{"", "", "", "1", "", row, "x"},
+		"half a pair":           list{"", "", "", "1", "", row, list{"x"}},
+		"a number in the pairs": list{"", "", "", "1", "", row, list{"x", int64(1)}},
 	} {
 		if _, err := parseAnswer(bad); err == nil {
 			t.Errorf("parseAnswer of %s = success", what)
 		}
 	}
+	if a, err := parseAnswer(list{"", "", "", "1", "", none, none}); err != nil || a.row != nil || a.row.lease("r", a.now).Holder != "" {
+		t.Errorf("parseAnswer without a lease = %+v, %v; want none", a, err)
+	}
 	for what, bad := range map[string]any{
-		"nothing": nil, "too short": list{"1"}, "no time": list{"x", "", int64(0), list{}},
-		"names that are no number": list{"1", "", "0", list{}},
+		"nothing": nil, "too short": list{"1"}, "no time": list{"x", "", int64(0), none},
+		"names that are no number": list{"1", "", "0", none},
 		"no entries":               list{"1", "", int64(0), "x"},
 		"an entry that is none":    list{"1", "", int64(1), list{"x"}},
-		"a name that is none":      list{"1", "", int64(1), list{list{int64(1), row}}},
-		"an entry without a lease": list{"1", "", int64(1), list{list{"r", "x"}}},
+		"a name that is none":      list{"1", "", int64(1), list{list{int64(1), row, none}}},
+		"an entry without a lease": list{"1", "", int64(1), list{list{"r", "x", none}}},
 	} {
 		if _, err := parseList(bad); err == nil {
 			t.Errorf("parseList of %s = success", what)
@@ -53,6 +59,11 @@ func TestStrangeAnswers(t *testing.T) {
 	} {
 		if _, _, _, err := parseNames(bad); err == nil {
 			t.Errorf("parseNames of %s = success", what)
+		}
+	}
+	for what, bad := range map[string]any{"nothing": nil, "no count": list{"x", int64(1)}, "no time": list{int64(1), "x"}} {
+		if _, _, err := parseEnds(bad); err == nil {
+			t.Errorf("parseEnds of %s = success", what)
 		}
 	}
 	good := map[string]any{"at": "1", "event": "acquired", "token": "1", "before": "available", "after": "active", "renewals": "0"}
@@ -79,8 +90,8 @@ func TestStrangeAnswers(t *testing.T) {
 
 // FuzzAnswers feeds the parsers anything that a server could say.
 func FuzzAnswers(f *testing.F) {
-	f.Add([]byte(`["","","","1","granted",["leaseId","x","holder","h","endsAt","-1"]]`))
-	f.Add([]byte(`["1","r",1,[["r",["state","active","endsAt","5"]]]]`))
+	f.Add([]byte(`["","","","1","granted",["x","h","1","active","1","1","1","-1"],["meta_k","v"]]`))
+	f.Add([]byte(`["1","r",1,[["r",["x","h","1","active","1","1","1","5"],[]]]]`))
 	f.Add([]byte(`["1",["r"],["2"]]`))
 	f.Add([]byte(`["1",["max_leases","3"],"","",""]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -98,6 +109,7 @@ func FuzzAnswers(f *testing.F) {
 		_, _ = parseList(v)
 		_, _ = parseAdmission(v)
 		_, _, _, _ = parseNames(v)
+		_, _, _ = parseEnds(v)
 		if m, ok := v.(map[string]any); ok {
 			_, _ = parseRecord(redis.XMessage{ID: "1-0", Values: m})
 		}
@@ -171,7 +183,7 @@ func slotTag(key string) string {
 
 func TestDrift(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
-	r := row{"leaseId": leasehold.NewID().Reveal(), "state": "active", "endsAt": "1100000", "ttlMs": "100000"}
+	r := newRow(map[string]string{"leaseId": leasehold.NewID().Reveal(), "state": "active", "endsAt": "1100000", "ttlMs": "100000"})
 	if l := r.owned("r", now); l.Remaining != 100*time.Second || !l.ExpiresAt.Equal(now.Add(99*time.Second)) {
 		t.Errorf("%v remain until %v, want 100s and an end that is 1 %% sooner", l.Remaining, l.ExpiresAt)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/leasehold/leasehold"
@@ -19,91 +20,89 @@ var luaFiles embed.FS
 // script is a Lua script and the hash by which the server knows it.
 type script struct {
 	source, sha string
-	quiet       *script // the same without what is for the history; nil: there is none
+	quiet       *script // the same for a store without a history
 }
 
 // The scripts, one an operation.
 var (
-	acquireScript  = newScript("lib", "acquire")
-	renewScript    = newScript("lib", "renew")
-	releaseScript  = newScript("lib", "release")
-	breakScript    = newScript("lib", "break")
-	changeScript   = newScript("lib", "change")
-	transferScript = newScript("lib", "transfer")
-	statusScript   = newScript("lib", "status")
-	listScript     = newScript("lib", "list")
-	expireScript   = newScript("lib", "expire")
-	purgeScript    = newScript("lib", "purge")
-	failedScript   = newScript("lib", "failed")
-	settingScript  = newScript("lib", "setting")
+	acquireScript  = newScript("acquire")
+	renewScript    = newScript("renew")
+	releaseScript  = newScript("release")
+	breakScript    = newScript("break")
+	changeScript   = newScript("change")
+	transferScript = newScript("transfer")
+	statusScript   = newScript("status")
+	listScript     = newScript("list")
+	expireScript   = newScript("expire")
+	purgeScript    = newScript("purge")
+	failedScript   = newScript("failed")
+	settingScript  = newScript("setting")
 
 	// Those of the indexes on a Cluster.
-	admitScript   = newScript("apart", "admit")
-	retractScript = newScript("apart", "retract")
-	namesScript   = newScript("apart", "names")
-	forgetScript  = newScript("apart", "forget")
-	claimScript   = newScript("apart", "claim")
-	settleScript  = newScript("apart", "settle")
-	dropScript    = newScript("apart", "drop")
-	lastScript    = newScript("apart", "last")
+	admitScript   = newScript("admit")
+	retractScript = newScript("retract")
+	namesScript   = newScript("names")
+	forgetScript  = newScript("forget")
+	claimScript   = newScript("claim")
+	settleScript  = newScript("settle")
+	dropScript    = newScript("drop")
+	lastScript    = newScript("last")
+	uncountScript = newScript("uncount")
 )
 
-// newScript makes a script out of a file and the functions of a library that it
-// uses.
-func newScript(library, file string) *script {
-	shared, text := luaText(library), luaText(file)
-	sc := scriptOf(joinScript(shared, text))
-	sc.quiet = scriptOf(joinScript(withoutHistory(shared), withoutHistory(text)))
+// newScript makes a script out of a file.
+func newScript(file string) *script {
+	sc := scriptOf(luaText(file, "history"))
+	sc.quiet = scriptOf(luaText(file, "nohistory"))
 	return sc
-}
-
-// joinScript puts the functions that the text uses before it.
-func joinScript(library, text string) string {
-	blocks := strings.Split(strings.TrimSpace(library), "\n\n")
-	for i := len(blocks) - 1; i >= 0; i-- { // functions use only those before them
-		name := functionName.FindStringSubmatch(blocks[i])
-		if name == nil || regexp.MustCompile(`\b`+name[1]+`\(`).MatchString(text) {
-			text = blocks[i] + "\n\n" + text
-		}
-	}
-	return comment.ReplaceAllString(withDefaults(text), "")
-}
-
-func luaText(file string) string {
-	text, err := luaFiles.ReadFile("lua/" + file + ".lua")
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	return string(text)
-}
-
-var (
-	functionName = regexp.MustCompile(`(?m)^local function (\w+)\(`)
-	settingUse   = regexp.MustCompile(`\bconfig\('(\w+)'\)`)
-	historyUse   = regexp.MustCompile(`(?m)^ *(record|record_end|save_open|if recording then call)\(.*\n`)
-	comment      = regexp.MustCompile(`(?m)^\s*--.*\n`)
-)
-
-// withoutHistory leaves out statements that are for the history.
-func withoutHistory(text string) string { return historyUse.ReplaceAllString(text, "") }
-
-// withDefaults adds the default to every setting that a script uses: defaults
-// stand only in package leasehold.
-func withDefaults(text string) string {
-	defaults := map[string]any{}
-	for _, s := range leasehold.DefaultSettings() {
-		defaults[s.Key] = s.Default
-	}
-	return settingUse.ReplaceAllStringFunc(text, func(use string) string {
-		key := settingUse.FindStringSubmatch(use)[1]
-		return fmt.Sprintf("config('%s', %v)", key, defaults[key])
-	})
 }
 
 func scriptOf(source string) *script {
 	sum := sha1.Sum([]byte(source))
 	return &script{source: source, sha: hex.EncodeToString(sum[:])}
 }
+
+var (
+	included   = regexp.MustCompile(`(?m)^ *-- include (\w+)$`)
+	settingUse = regexp.MustCompile(`\bconfig\('(\w+)'\)`)
+	fieldUse   = regexp.MustCompile(`\brow\.(\w+)`)
+	comment    = regexp.MustCompile(`(?m)^\s*--.*\n`)
+)
+
+// luaText returns a file without its comments, and with what the program knows:
+// the files that it includes, the range and the default of a setting, the place of
+// a field. History is the file that is included as history.
+func luaText(file, history string) string {
+	text, err := luaFiles.ReadFile("lua/" + file + ".lua")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	whole := included.ReplaceAllStringFunc(string(text), func(line string) string {
+		name := included.FindStringSubmatch(line)[1]
+		if name == "history" {
+			name = history
+		}
+		return luaText(name, history)
+	})
+	whole = settingUse.ReplaceAllStringFunc(whole, func(use string) string {
+		s := defaults[settingUse.FindStringSubmatch(use)[1]]
+		return fmt.Sprintf("valid(settings.%s, %d, %d, %v)", s.Key, s.Min, s.Max, s.Default)
+	})
+	whole = fieldUse.ReplaceAllStringFunc(whole, func(use string) string {
+		return fmt.Sprintf("row[%d]", 1+slices.Index(fieldNames[:], fieldUse.FindStringSubmatch(use)[1]))
+	})
+	whole = strings.ReplaceAll(whole, "FIELDS", "'"+strings.Join(fieldNames[:], "', '")+"'")
+	return comment.ReplaceAllString(whole, "")
+}
+
+// defaults are the settings by key.
+var defaults = func() map[string]leasehold.Setting {
+	byKey := map[string]leasehold.Setting{}
+	for _, s := range leasehold.DefaultSettings() {
+		byKey[s.Key] = s
+	}
+	return byKey
+}()
 
 // command is sent once only: the client must not repeat a script whose answer was
 // lost, because it may have happened.
@@ -114,7 +113,7 @@ func (command) NoRetry() bool { return true }
 
 // variant is the script for a store that keeps a history or not.
 func (sc *script) variant(recording bool) *script {
-	if recording || sc.quiet == nil {
+	if recording {
 		return sc
 	}
 	return sc.quiet

@@ -33,13 +33,12 @@ func (s *Store) loadSettings(ctx context.Context) (map[string]string, error) {
 // withStored is the setting with its stored value; one that it may not have, by
 // whatever hand, is its default.
 func withStored(setting leasehold.Setting, text string) leasehold.Setting {
-	var value any = text == "true"
-	if _, isBool := setting.Default.(bool); !isBool {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return setting
-		}
+	var value any = text // which With refuses
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
 		value = n
+	}
+	if text == "true" || text == "false" {
+		value = text == "true"
 	}
 	changed, err := setting.With(value)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // Store keeps leases in Redis. Besides leasehold.Store it is a Waiter, Breaker,
-// Changer, Transferer, Finder, Lister, Historian and Configurer.
+// Changer, Transferer, Finder, Lister, Historian, Cleaner and Configurer.
 type Store struct {
 	client redis.UniversalClient
 	owned  bool // Close closes the client
@@ -44,6 +44,7 @@ var (
 	_ leasehold.Finder     = (*Store)(nil)
 	_ leasehold.Lister     = (*Store)(nil)
 	_ leasehold.Historian  = (*Store)(nil)
+	_ leasehold.Cleaner    = (*Store)(nil)
 	_ leasehold.Configurer = (*Store)(nil)
 )
 

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -88,12 +89,12 @@ func (s *Store) sweepOnce(ctx context.Context, tidied time.Time) (next, interval
 	tidy := time.Since(tidied) >= interval
 	next = maxPause
 	if s.recording {
-		if next, err = s.recordEnds(ctx, tidy); err != nil {
+		if _, next, err = s.recordEnds(ctx, tidy); err != nil {
 			return maxPause, 0, err
 		}
 	}
 	if tidy {
-		if err := s.tidy(ctx); err != nil {
+		if _, err := s.tidy(ctx); err != nil {
 			return maxPause, 0, err
 		}
 	}
@@ -113,46 +114,91 @@ func (s *Store) cleanupInterval(ctx context.Context) (time.Duration, error) {
 	return maxPause, nil
 }
 
-// recordEnds writes the expiries that are due, and answers when the next is.
-func (s *Store) recordEnds(ctx context.Context, all bool) (time.Duration, error) {
+// Cleanup implements leasehold.Cleaner.
+func (s *Store) Cleanup(ctx context.Context) (leasehold.Cleaned, error) {
+	var cleaned leasehold.Cleaned
+	var err error
+	if s.together {
+		cleaned.Expired, _, err = s.recordEnds(ctx, true)
+	} else {
+		cleaned.Expired, err = s.uncount(ctx)
+	}
+	if err == nil {
+		cleaned.HistoryPurged, err = s.tidy(ctx)
+	}
+	if err != nil {
+		return cleaned, s.failure("cleanup", "", err)
+	}
+	return cleaned, nil
+}
+
+// uncount drops ended leases from the counts on a Cluster, and answers how many
+// there were.
+func (s *Store) uncount(ctx context.Context) (int, error) {
+	result, err := s.eval(ctx, uncountScript, []string{s.keys.ends}, nil, nil)
+	n, _ := result.(int64)
+	return int(n), err
+}
+
+// recordEnds writes the expiries that are due, and answers how many there were and
+// when the next is due.
+func (s *Store) recordEnds(ctx context.Context, all bool) (count int, next time.Duration, err error) {
 	for {
 		result, err := s.runIndex(ctx, expireScript, flag(all))
 		if err != nil {
-			return 0, err
+			return count, 0, err
 		}
-		switch ms, _ := result.(int64); {
+		n, ms, err := parseEnds(result)
+		count += n
+		switch {
+		case err != nil:
+			return count, 0, err
 		case ms < 0:
-			return maxPause, nil
+			return count, maxPause, nil
 		case ms > 0:
-			return time.Duration(ms) * time.Millisecond, nil
+			return count, time.Duration(ms) * time.Millisecond, nil
 		}
 	}
 }
 
-// tidy purges the history and drops names without a lease from the list.
-func (s *Store) tidy(ctx context.Context) error {
+// parseEnds reads what expire.lua returned.
+func parseEnds(result any) (count int, ms int64, err error) {
+	parts, _ := result.([]any)
+	if len(parts) != 2 {
+		return 0, 0, fmt.Errorf("the ends are %T of %d parts, want 2", result, len(parts))
+	}
+	n, okCount := parts[0].(int64)
+	ms, okNext := parts[1].(int64)
+	if !okCount || !okNext {
+		return 0, 0, fmt.Errorf("the ends are %T and %T, want numbers", parts[0], parts[1])
+	}
+	return int(n), ms, nil
+}
+
+// tidy purges the history and drops names without a lease from the list. It
+// answers how many records it purged.
+func (s *Store) tidy(ctx context.Context) (purged int, err error) {
 	for s.recording {
-		n, err := s.runIndex(ctx, purgeScript)
+		result, err := s.runIndex(ctx, purgeScript)
 		if err != nil {
-			return err
+			return purged, err
 		}
-		if count, _ := n.(int64); count == 0 {
+		n, _ := result.(int64)
+		if n == 0 {
 			break
 		}
+		purged += int(n)
 	}
 	from := "-"
 	for {
 		step, err := s.listStep(ctx, from, "+", scanStep)
-		if err != nil {
-			return err
-		}
-		if step.names < scanStep {
-			return nil
+		if err != nil || step.names < scanStep {
+			return purged, err
 		}
 		from = "(" + step.last
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return purged, ctx.Err()
 		case <-time.After(time.Duration(rand.IntN(20)) * time.Millisecond): // leases go first
 		}
 	}

@@ -7,12 +7,20 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/redis/go-redis/v9"
 )
 
 func set(t testing.TB, s *Store, key string, value any) {
 	t.Helper()
 	if _, err := s.SetSetting(t.Context(), key, value); err != nil {
 		t.Fatalf("SetSetting(%s) = %v, want success", key, err)
+	}
+}
+
+func tidy(t testing.TB, s *Store) {
+	t.Helper()
+	if _, err := s.tidy(t.Context()); err != nil {
+		t.Fatalf("tidy = %v, want success", err)
 	}
 }
 
@@ -35,7 +43,7 @@ func TestSweepPurgesHistory(t *testing.T) {
 	if purged := records[0]; purged.Kind != leasehold.KindPurged || purged.Details["through"] != fmt.Sprint(records[len(records)-1].Seq-1) {
 		t.Errorf("the newest record = %+v, want that of the purge through %d", purged, records[len(records)-1].Seq-1)
 	}
-	must(t, s.tidy(t.Context()))
+	tidy(t, s)
 	page, err := s.History(t.Context(), leasehold.HistoryRequest{})
 	if err != nil || len(page.Records) != len(records) {
 		t.Errorf("a second sweep leaves %d records of %d, %v; want all", len(page.Records), len(records), err)
@@ -49,7 +57,7 @@ func TestSweepPurgesByAge(t *testing.T) {
 	acquire(t, s, "old", "h", time.Minute)
 	set(t, s, leasehold.SettingHistoryRetention, 0)
 	time.Sleep(2 * time.Millisecond)
-	must(t, s.tidy(t.Context()))
+	tidy(t, s)
 	page, err := s.History(t.Context(), leasehold.HistoryRequest{})
 	if err != nil || len(page.Records) != 1 || page.Records[0].Kind != leasehold.KindPurged || page.Records[0].Details["count"] != "2" {
 		t.Errorf("History = %+v, %v; want the record of the purge alone", page.Records, err)
@@ -90,5 +98,35 @@ func TestListSteps(t *testing.T) {
 	records, err := s.History(t.Context(), leasehold.HistoryRequest{Holder: "rare"})
 	if err != nil || len(records.Records) != 5 {
 		t.Errorf("History = %d records, %v; want 5", len(records.Records), err)
+	}
+}
+
+// Cleanup does at once what the sweep would do, and says what it did.
+func TestCleanup(t *testing.T) {
+	for name, client := range map[string]redis.UniversalClient{
+		"one server": newClient(t, testserver.Redis(t).Addr), "cluster": newClusterClient(t, startCluster(t)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openOn(t, client, nil)
+			set(t, s, leasehold.SettingAutoExpire, false) // or the sweep is faster
+			for i := range 3 {
+				acquire(t, s, fmt.Sprint("r", i), "h", time.Second)
+			}
+			live := acquire(t, s, "live", "h", time.Minute)
+			time.Sleep(1100 * time.Millisecond)
+			set(t, s, leasehold.SettingHistoryMaxRows, 4)
+			cleaned, err := s.Cleanup(t.Context())
+			want := leasehold.Cleaned{Expired: 3}
+			if s.recording {
+				want.HistoryPurged = 6 // of 4 grants, 2 settings and 3 ends, so that 3 and the purge are left
+			}
+			if err != nil || cleaned != want {
+				t.Errorf("Cleanup = %+v, %v; want %+v", cleaned, err, want)
+			}
+			if again, err := s.Cleanup(t.Context()); err != nil || again != (leasehold.Cleaned{}) {
+				t.Errorf("Cleanup again = %+v, %v; want nothing left to do", again, err)
+			}
+			release(t, s, live.Lease)
+		})
 	}
 }

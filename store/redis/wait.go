@@ -70,7 +70,7 @@ func (s *Store) waitFailed(ctx context.Context, r leasehold.AcquireRequest, why 
 	if !s.recording {
 		return
 	}
-	args := []any{"1", r.Resource, s.keys.prefix, "", "1", "", r.Holder, why, strconv.FormatInt(waited.Milliseconds(), 10)}
+	args := []any{r.Resource, s.keys.prefix, "", "", r.Holder, why, strconv.FormatInt(waited.Milliseconds(), 10)}
 	if _, err := s.eval(ctx, failedScript, s.scriptKeys(r.Resource), args, nil); err != nil {
 		s.opts.Logger.Warn("redis: a failed wait is not recorded", "resource", r.Resource, "err", err)
 	}

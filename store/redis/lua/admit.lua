@@ -4,13 +4,14 @@
 -- the default). Answers the time, the settings, the end that was noted ('': there
 -- was one already), a setting that allows no more and its value.
 
-local names, touched, ends, settings, caller_ends = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+-- include apart
+-- include valid
+local names, touched, ends, caller_ends = KEYS[1], KEYS[2], KEYS[3], KEYS[5]
 local resource, caller, limited, ttl = ARGV[1], ARGV[2], ARGV[3] == '1', tonumber(ARGV[4])
 
-local stored = redis.call('HGETALL', settings)
-local values = {}
-for i = 1, #stored, 2 do values[stored[i]] = tonumber(stored[i + 1]) end
-local function config(key, default) return values[key] or default end
+local stored = redis.call('HGETALL', KEYS[4])
+local settings = {}
+for i = 1, #stored, 2 do settings[stored[i]] = stored[i + 1] end
 
 local function full()
   local all, each = config('max_leases'), config('max_leases_per_caller')

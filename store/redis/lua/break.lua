@@ -1,18 +1,22 @@
--- Ends a lease without its id, now or after a period. ARGV: 7 period in
--- milliseconds, 8 why.
+-- Ends a lease without its id, now or after a period. ARGV: 5 period in
+-- milliseconds, 6 why.
 
-local row, list = load(lease_key)
+-- include begin
+-- include history
+local row = load(lease_key)
 if not row then return answer('lease_not_found') end
-local ends, before = now + tonumber(ARGV[7]), tonumber(row.endsAt)
+local ends, before = now + tonumber(ARGV[5]), tonumber(row.endsAt)
 if before ~= -1 then ends = math.min(ends, before) end
-if ends <= now then return finish(row, list, 'broken', ARGV[8]) end
-if row.state == 'breaking' and ends == before then return answer('', list) end
+if ends <= now then
+  local state, why = 'broken', ARGV[6]
+  -- include finish
+end
+if row.state == 'breaking' and ends == before then return answer('', row) end
 local state = row.state
-put(row, list, 'state', 'breaking')
-put(row, list, 'endsAt', digits(ends))
+row.state, row.endsAt = 'breaking', digits(ends)
 call('HSET', lease_key, 'state', row.state, 'endsAt', row.endsAt, 'op', mark)
 if not together then call('HDEL', lease_key, 'noted') end -- the program notes the new end
-save_end(row)
-record('breaking', resource, row.holder, row.token, state, 'breaking', row.renewals, ARGV[8])
-wake()
-return answer('', list)
+-- include save_end
+record('breaking', resource, row.holder, row.token, state, 'breaking', row.renewals, ARGV[6])
+-- include wake
+return answer('', row)

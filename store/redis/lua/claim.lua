@@ -4,6 +4,7 @@
 -- resource and mark. Answers the resource and the mark of the claim that stands,
 -- and whether it is pending.
 
+-- include apart
 local current = redis.call('HMGET', KEYS[1], 'resource', 'mark', 'until')
 local theirs, mark, pending = current[1], current[2], tonumber(current[3] or '0') > now
 if theirs and theirs ~= ARGV[1] and (pending or theirs ~= ARGV[4] or mark ~= ARGV[5]) then

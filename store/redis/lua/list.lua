@@ -1,12 +1,15 @@
--- Reads a page of live leases, ordered by resource. ARGV: 7 and 8 the range of
--- names, 9 how many names. Names without a lease are dropped on the way.
+-- Reads a page of live leases, ordered by resource. ARGV: 5 and 6 the range of
+-- names, 7 how many names. Names without a lease are dropped on the way.
 
+-- include begin
+-- include lease_key_of
 local page = {}
-local names = call('ZRANGEBYLEX', names_key, ARGV[7], ARGV[8], 'LIMIT', 0, ARGV[9])
+local names = call('ZRANGEBYLEX', names_key, ARGV[5], ARGV[6], 'LIMIT', 0, ARGV[7])
 for _, name in ipairs(names) do
-  local row, list = load(lease_key_of(name))
+  local key = lease_key_of(name)
+  local row = load(key)
   if row then
-    page[#page + 1] = {name, list}
+    page[#page + 1] = {name, row, row.metadata and call('HGETALL', key) or {}}
   else
     call('ZREM', names_key, name)
   end

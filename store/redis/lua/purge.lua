@@ -1,6 +1,9 @@
 -- Drops the oldest history records that are past their retention or too many,
 -- a batch at a time, and writes one record of that. Answers how many it dropped.
 
+-- include begin
+-- include settings
+-- include history
 local keep, oldest = config('history_max_rows'), micros - config('history_retention_days') * DAY * 1000
 local length = call('XLEN', history_key)
 local excess, count, through = length - keep, 0, nil

@@ -1,6 +1,11 @@
--- Ends the lease whose id is shown. ARGV: 7 id, 8 holder, 9 token, 10 why.
+-- Ends the lease whose id is shown. ARGV: 5 id, 6 holder, 7 token, 8 why.
 
-local row, list = load(lease_key)
-local reason = match(row, ARGV[7], ARGV[8], ARGV[9])
+-- include begin
+-- include match
+local row = load(lease_key)
+local reason = match(row, ARGV[5], ARGV[6], ARGV[7])
 if reason ~= '' then return answer(reason) end
-return finish(row, list, 'released', ARGV[10])
+
+-- include history
+local state, why = 'released', ARGV[8]
+-- include finish

@@ -1,6 +1,8 @@
--- Changes a setting. ARGV: 7 key, 8 value, 9 the default.
+-- Changes a setting. ARGV: 5 key, 6 value, 7 the default.
 
-local before = call('HGET', settings_key, ARGV[7]) or ARGV[9]
-call('HSET', settings_key, ARGV[7], ARGV[8])
-record('configured', '', '', '0', 'available', 'available', '0', '', {key = ARGV[7], value = ARGV[8], before = before})
+-- include begin
+-- include history
+local before = call('HGET', settings_key, ARGV[5]) or ARGV[7]
+call('HSET', settings_key, ARGV[5], ARGV[6])
+record('configured', '', '', '0', 'available', 'available', '0', '', {key = ARGV[5], value = ARGV[6], before = before})
 return 1

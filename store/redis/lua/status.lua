@@ -1,7 +1,8 @@
--- Reads the lease. ARGV 7: the mark of an operation whose answer was lost, or ''.
+-- Reads the lease. ARGV 5: the mark of an operation whose answer was lost, or ''.
 
-local row, list = load(lease_key)
-if ARGV[7] == '' or (row and row.op == ARGV[7]) then return answer('', list) end
-local ended = call('GET', ended_key)
-if not ended or string.sub(ended, 1, #ARGV[7]) ~= ARGV[7] then return answer('unknown') end
-return answer('', cmsgpack.unpack(string.sub(ended, #ARGV[7] + 1)))
+-- include begin
+local row = load(lease_key)
+if ARGV[5] == '' or (row and row.op == ARGV[5]) then return answer('', row) end
+row = call('HMGET', ended_key, FIELDS)
+if row.op == ARGV[5] then return answer('', row, nil, nil, 'ended') end
+return answer('unknown')
