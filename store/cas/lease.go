@@ -16,7 +16,7 @@ func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leaseh
 		return leasehold.Grant{}, err
 	}
 	s.queues.Yield(ctx, r.Resource)
-	return s.tryAcquire(ctx, r)
+	return s.tryAcquire(ctx, r, false)
 }
 
 // Wait implements leasehold.Waiter.
@@ -65,14 +65,19 @@ func (s *Store) checkTTL(ttl time.Duration) error {
 		ttl.Seconds(), s.traits.MinTTL.Seconds(), s.traits.MaxTTL.Seconds())
 }
 
-// tryAcquire tries once. The request is prepared.
-func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+// tryAcquire tries once. The request is prepared. With repeat it answers the
+// lease that the request has already, and grants nothing new.
+func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, repeat bool) (leasehold.Grant, error) {
 	op := operation{name: "acquire", resource: r.Resource, proposed: r.ID}
 	if r.ID.IsZero() {
 		op.unasked = leasehold.NewID()
 	}
 	op.decide = func(now machine.Instant, row machine.Row, known *machine.Row) machine.Outcome {
-		return machine.Acquire(now, r, fresh(now, row, op.unasked), []machine.Row{row}, known, machine.Standard)
+		out := machine.Acquire(now, r, fresh(now, row, op.unasked), []machine.Row{row}, known, machine.Standard)
+		if repeat && out.Granted {
+			return machine.Outcome{Row: row.At(now), Reason: leasehold.ReasonHeld} // free, but for others
+		}
+		return out
 	}
 	res, err := s.execute(ctx, op)
 	if err != nil {
@@ -81,10 +86,20 @@ func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest) (lea
 	return leasehold.Grant{Lease: s.owned(res), Idempotent: res.out.Idempotent}, nil
 }
 
+// tryFirst is tryAcquire for the first waiter.
+func (s *Store) tryFirst(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return s.tryWaiting(ctx, r, false)
+}
+
+// tryRepeat is tryAcquire for a waiter that joins behind others with an id.
+func (s *Store) tryRepeat(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return s.tryWaiting(ctx, r, true)
+}
+
 // tryWaiting is tryAcquire for a waiter: it learns when to come back, which with
 // a coarse clock is later than what is shown.
-func (s *Store) tryWaiting(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	g, err := s.tryAcquire(ctx, r)
+func (s *Store) tryWaiting(ctx context.Context, r leasehold.AcquireRequest, repeat bool) (leasehold.Grant, error) {
+	g, err := s.tryAcquire(ctx, r, repeat)
 	if e, ok := err.(*leasehold.Error); ok && e.RetryAfter > 0 {
 		e.RetryAfter += 2 * s.traits.Grain
 	}

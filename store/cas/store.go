@@ -101,7 +101,7 @@ func New(b Backend, o *Options) *Store {
 		s.traits.MaxTTL = leasehold.MaxTTL
 	}
 	s.queues = waitqueue.New(waitqueue.Options{
-		Store: s.traits.Kind, Try: s.tryWaiting, Release: s.release, Failed: s.recordFailure,
+		Store: s.traits.Kind, Try: s.tryFirst, Repeat: s.tryRepeat, Release: s.release, Failed: s.recordFailure,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
