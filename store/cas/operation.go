@@ -98,8 +98,8 @@ func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
 	if r.lostTrack(item) {
 		return res, r.failed(nil), true
 	}
-	if item.Version != r.version {
-		r.doubt = false // it is shut out
+	if r.shutOut(item) {
+		r.doubt = false
 	}
 	now := instant(item.Now)
 	row := remembered(item.Row, r.op.resource, now)
@@ -162,7 +162,12 @@ func (r *runner) swap(ctx context.Context, item Item, a attempt) (result, error,
 // needed a live lease and came after its end is undone.
 func (r *runner) finish(ctx context.Context, a attempt, now machine.Instant) (result, error, bool) {
 	a.now = now
-	if !needsLive(a) || now.Clock < a.before.Ends {
+	switch {
+	case needsLive(a) && now.Clock >= a.before.Ends:
+	case a.out.Granted && now.Clock >= a.out.Row.Ends: // it was under way for all its time
+		r.attempts, r.doubt = nil, false
+		return result{}, nil, false
+	default:
 		return a.result, nil, true
 	}
 	if err := r.undo(ctx, a.out.Row); err != nil {
@@ -199,7 +204,8 @@ func (s *Store) undo(ctx context.Context, late machine.Row) error {
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, ErrRaced) || !pause(ctx, backoff(n)) {
+		inDoubt := s.backendError("", "", err, true).Reason == leasehold.ReasonUnknown
+		if !inDoubt && !errors.Is(err, ErrRaced) || !pause(ctx, backoff(n)) {
 			return err
 		}
 	}
@@ -213,6 +219,12 @@ func (r *runner) landed(item Item) *attempt {
 		}
 	}
 	return nil
+}
+
+// shutOut reports that the item is a later one than the write in doubt was made
+// for, so that the write cannot happen any more. A read may be older, too.
+func (r *runner) shutOut(item Item) bool {
+	return item.Version != r.version && (len(r.marks) == 0 || slices.Index(item.Marks, r.marks[0]) > 0)
 }
 
 // lostTrack reports that so many others have written since the write in doubt

@@ -1,0 +1,84 @@
+package cas_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/cas"
+)
+
+// A read that is older than the write in doubt does not show that the write is
+// shut out: it may still land, after the caller was told that the lease ended.
+func TestStaleReadKeepsTheDoubt(t *testing.T) {
+	inBubble(t, func(e *env) {
+		g := e.acquire("h")
+		old := e.service.items["r"]
+		time.Sleep(time.Second)
+		if _, err := e.renew(g); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(8 * time.Second)
+		var late func() error
+		e.service.beforeSwap = func(_ int, w cas.Write) error {
+			e.service.beforeSwap = nil
+			present := e.service.items["r"].Version
+			late = func() error { _, err := e.service.swap(present, w); return err }
+			reads := 0
+			e.service.stale = func() (cas.Item, bool) { reads++; return old, reads == 1 }
+			time.Sleep(3 * time.Second) // and the answer is lost
+			return lost
+		}
+		_, err := e.renew(g)
+		e.want("Renew", err, leasehold.ReasonExpired)
+		if late() == nil {
+			t.Error("a renewal could land after its caller was told that the lease has expired")
+		}
+	})
+}
+
+// A grant that is under way for longer than its ttl is no grant when it arrives.
+func TestGrantThatLandsAfterItsOwnEnd(t *testing.T) {
+	for _, answered := range []bool{true, false} {
+		inBubble(t, func(e *env) {
+			slow := func(int, cas.Write) error {
+				e.service.beforeSwap = nil
+				time.Sleep(2 * time.Second)
+				return nil
+			}
+			e.service.beforeSwap = slow
+			if !answered {
+				e.service.afterSwap = func(int, cas.Write) error { e.service.afterSwap = nil; return lost }
+			}
+			r := request("h")
+			r.TTL = time.Second
+			g, err := e.store.Acquire(e.Context(), r)
+			if err != nil || g.State != leasehold.StateActive || g.Remaining != time.Second {
+				t.Errorf("Acquire = %v with %v, %v; want a lease that lives", g.State, g.Remaining, err)
+			}
+			r = leasehold.AcquireRequest{Resource: "s", Holder: "h", ID: leasehold.NewID(), TTL: time.Second}
+			e.service.beforeSwap = slow
+			_, err = e.store.Acquire(e.Context(), r)
+			e.want("Acquire with an id that has lived", err, leasehold.ReasonExpired)
+		})
+	}
+}
+
+// The answer to the write that undoes a late renewal is lost.
+func TestUndoWhoseAnswerIsLost(t *testing.T) {
+	for _, written := range []bool{true, false} {
+		err, locked := landLate(t, func(e *env, n int) error {
+			if n > 1 {
+				return nil
+			}
+			if written {
+				e.service.afterSwap = func(int, cas.Write) error { e.service.afterSwap = nil; return lost }
+				return nil
+			}
+			return lost
+		})
+		if leasehold.ReasonOf(err) != leasehold.ReasonExpired || locked {
+			t.Errorf("Renew = %v, locked = %v; want expired", err, locked)
+		}
+	}
+}
