@@ -33,7 +33,7 @@ type service struct {
 	afterSwap  func(n int, w cas.Write) error // an error is the answer, though it was written
 	load       func(resource string) error
 	stale      func() (cas.Item, bool) // what a read answers instead of the present item
-	careless   bool // a service that writes whatever the version
+	careless   bool                    // a service that writes whatever the version
 	find       func() error
 	append     func() error
 	shift      time.Duration // added to its clock

@@ -25,8 +25,12 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 	if err != nil {
 		return leasehold.Grant{}, err
 	}
-	return s.queues.Wait(ctx, r)
+	return s.queues.Wait(context.WithValue(ctx, lookedUp{}, new(bool)), r)
 }
+
+// lookedUp is the key of a *bool in a waiter's context: it has looked for its
+// proposed id once, and does so again only when it can get the lease.
+type lookedUp struct{}
 
 // prepare validates the request, fills in its defaults and detaches it from the
 // caller's map.
@@ -69,6 +73,9 @@ func (s *Store) checkTTL(ttl time.Duration) error {
 // lease that the request has already, and grants nothing new.
 func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, repeat bool) (leasehold.Grant, error) {
 	op := operation{name: "acquire", resource: r.Resource, proposed: r.ID}
+	if before, ok := ctx.Value(lookedUp{}).(*bool); ok {
+		op.lookedUp, *before = *before, true
+	}
 	if r.ID.IsZero() {
 		op.unasked = leasehold.NewID()
 	}
@@ -179,12 +186,16 @@ func (s *Store) byID(ctx context.Context, invalid error, id leasehold.ID, op ope
 		return leasehold.Lease{}, s.invalid(op.name, op.resource, invalid)
 	}
 	if op.resource == "" {
-		item, err := s.findItem(ctx, op.name, id)
-		if err != nil {
-			return leasehold.Lease{}, err
-		}
-		op.resource = item.Row.Resource
+		return s.byShownID(ctx, op.name, id, func(resource string) (leasehold.Lease, error) {
+			op.resource = resource
+			return s.ownedBy(ctx, op)
+		})
 	}
+	return s.ownedBy(ctx, op)
+}
+
+// ownedBy runs an operation whose answer goes to the lease's owner.
+func (s *Store) ownedBy(ctx context.Context, op operation) (leasehold.Lease, error) {
 	res, err := s.execute(ctx, op)
 	if err != nil {
 		return leasehold.Lease{}, err

@@ -24,6 +24,7 @@ type operation struct {
 
 	proposed leasehold.ID // to be looked for in the whole store; zero: none
 	unasked  leasehold.ID // the id of a grant that is released if nobody receives it
+	lookedUp bool         // the proposed id was looked for before, when there was a conflict
 }
 
 // result is how an operation ended.
@@ -79,6 +80,7 @@ type runner struct {
 	*Store
 	op       operation
 	attempts []attempt
+	again    bool // it has started before: what others do is to be read
 
 	doubt   bool     // the answer to the last write was lost
 	doubts  int      // how often in a row
@@ -88,10 +90,13 @@ type runner struct {
 
 // once loads, decides and swaps. It is done unless it has to start again.
 func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
-	item, err := r.backend.Load(ctx, r.op.resource)
-	if err != nil {
-		return res, r.failed(r.backendError(r.op.name, r.op.resource, err, false)), true
+	item, inHand := r.known.take(r.op.resource)
+	if inHand = inHand && !r.again; !inHand {
+		if item, err = r.backend.Load(ctx, r.op.resource); err != nil {
+			return res, r.failed(r.backendError(r.op.name, r.op.resource, err, false)), true
+		}
 	}
+	r.again = true
 	if a := r.landed(item); a != nil {
 		return r.finish(ctx, *a, instant(item.Now))
 	}
@@ -103,15 +108,38 @@ func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
 	}
 	now := instant(item.Now)
 	row := remembered(item.Row, r.op.resource, now)
-	known, err := r.lookup(ctx, r.op, row, now)
+	out, err := r.decide(ctx, now, row, inHand)
 	if err != nil {
 		return res, r.failed(err), true
 	}
-	out := r.op.decide(now, row, known)
 	if out.Reason != "" || len(out.Steps) == 0 {
+		if inHand {
+			return r.once(ctx) // what is in hand may be old, and nothing would show it
+		}
 		return r.nothingToWrite(ctx, item, result{out, now})
 	}
 	return r.swap(ctx, item, attempt{newMark(), result{out, now}, row.At(now)})
+}
+
+// decide applies the rule. A proposed id is looked for in the whole store unless
+// that makes no difference: it costs more than the rest.
+func (r *runner) decide(ctx context.Context, now machine.Instant, row machine.Row, inHand bool) (machine.Outcome, error) {
+	var own *machine.Row
+	if id := r.op.proposed; !id.IsZero() && (row.ID == id || row.Former == id) {
+		own = &row
+	}
+	out := r.op.decide(now, row, own)
+	conflict := out.Reason == leasehold.ReasonHeld || out.Reason == leasehold.ReasonBreaking
+	switch {
+	case r.op.proposed.IsZero(), row.ID == r.op.proposed,
+		out.Reason != "" && (!conflict || r.op.lookedUp || inHand):
+		return out, nil
+	}
+	other, err := r.lookup(ctx, r.op, now)
+	if err != nil || other == nil {
+		return out, err
+	}
+	return r.op.decide(now, row, other), nil
 }
 
 // nothingToWrite answers a refusal. A write in doubt must be shut out first, or
@@ -143,6 +171,7 @@ func (r *runner) swap(ctx context.Context, item Item, a attempt) (result, error,
 		Row: stored, Marks: addMark(a.mark, item.Marks), Records: records(a.now, a.out.Steps),
 	})
 	if err == nil {
+		r.known.put(written)
 		return r.finish(ctx, a, instant(written.Now))
 	}
 	failure := r.backendError(r.op.name, r.op.resource, err, true)

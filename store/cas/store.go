@@ -61,6 +61,7 @@ type Store struct {
 	ttl     time.Duration
 	queues  *waitqueue.Queues
 	ids     idLocks
+	known   known
 
 	stop    context.CancelFunc // ends the notifications
 	running sync.WaitGroup     // operations and notifications under way
