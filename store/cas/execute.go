@@ -76,7 +76,7 @@ func (s *Store) wake(res result) {
 // unreceived releases a grant whose id nobody knows. If it is unknown whether
 // there is one, the release finds out.
 func (s *Store) unreceived(ctx context.Context, op operation, res result, err error) {
-	granted := err == nil && res.out.Granted && res.out.Reason == ""
+	granted := err == nil && res.out.Granted
 	if op.unasked.IsZero() || !granted && leasehold.ReasonOf(err) != leasehold.ReasonUnknown {
 		return
 	}

@@ -205,6 +205,50 @@ func TestWaiterLooksForItsIDOnce(t *testing.T) {
 	})
 }
 
+// Two that propose one id for two resources at once see each other.
+func TestOneIDForTwoResources(t *testing.T) {
+	inBubble(t, func(e *env) {
+		e.service.beforeSwap = func(int, cas.Write) error { time.Sleep(time.Second); return nil }
+		id := leasehold.NewID()
+		errs := make(chan error, 2)
+		for _, name := range []string{"r", "s"} {
+			go func() {
+				_, err := e.store.Acquire(e.Context(), leasehold.AcquireRequest{Resource: name, Holder: "h", ID: id, TTL: time.Minute})
+				errs <- err
+			}()
+		}
+		first, second := <-errs, <-errs
+		if first != nil {
+			t.Errorf("the first one = %v, want the lease", first)
+		}
+		e.want("the second one", second, leasehold.ReasonIDInUse)
+	})
+}
+
+// If two processes did get leases with the same id, the one that lives counts.
+func TestLiveLeaseIsFoundFirst(t *testing.T) {
+	for range 20 { // the order of what is found is random
+		inBubble(t, func(e *env) {
+			id := leasehold.NewID()
+			for _, name := range []string{"r", "s"} {
+				bare := cas.New(e.service, nil) // which cannot find ids
+				if _, err := bare.Acquire(e.Context(), leasehold.AcquireRequest{Resource: name, Holder: "h", ID: id, TTL: time.Minute}); err != nil {
+					t.Fatal(err)
+				}
+				bare.Close()
+			}
+			if _, err := e.store.Release(e.Context(), leasehold.ReleaseRequest{ID: id, Resource: "r"}); err != nil {
+				t.Fatal(err)
+			}
+			fresh := cas.New(finding{service: e.service}, nil)
+			defer fresh.Close()
+			if l, err := fresh.Find(e.Context(), id); err != nil || l.Resource != "s" {
+				t.Fatalf("Find = %q, %v; want the live one", l.Resource, err)
+			}
+		})
+	}
+}
+
 // What is kept in hand does not grow.
 func TestKnownIsBounded(t *testing.T) {
 	inBubble(t, func(e *env) {

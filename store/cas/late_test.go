@@ -37,6 +37,46 @@ func TestStaleReadKeepsTheDoubt(t *testing.T) {
 	})
 }
 
+// A break never moves the end of a lease, whatever the clock's grain.
+func TestBreakOnACoarseClockOnlyShortens(t *testing.T) {
+	inBubble(t, func(e *env) {
+		e.service.grain = time.Second
+		e.store = cas.New(keeping{finding{service: e.service}}, nil)
+		defer e.store.Close()
+		e.acquire("h")
+		end := e.service.items["r"].Row.Ends
+		for _, period := range []time.Duration{time.Minute, 10 * time.Second, 9500 * time.Millisecond} {
+			if _, err := e.store.Break(e.Context(), leasehold.BreakRequest{Resource: "r", Period: &period}); err != nil {
+				t.Fatal(err)
+			}
+			if got := e.service.items["r"].Row.Ends; got > end {
+				t.Errorf("a break for %v moved the end by %v", period, time.Duration(got-end))
+			}
+		}
+	})
+}
+
+// On a coarse clock a waiter comes back when the lease has ended for sure, not
+// again and again.
+func TestWaiterOnACoarseClockIsPatient(t *testing.T) {
+	inBubble(t, func(e *env) {
+		e.service.grain = time.Second
+		e.store = cas.New(finding{service: e.service}, nil)
+		defer e.store.Close()
+		r := request("h")
+		r.TTL = 4 * time.Second
+		if _, err := e.store.Acquire(e.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		w := e.wait(e.store, request("w"))
+		e.service.counted()
+		w.granted()
+		if loads, _, _ := e.service.counted(); loads > 3 {
+			t.Errorf("%d reads until the lease had ended, want at most 3", loads)
+		}
+	})
+}
+
 // A grant that is under way for longer than its ttl is no grant when it arrives.
 func TestGrantThatLandsAfterItsOwnEnd(t *testing.T) {
 	for _, answered := range []bool{true, false} {

@@ -110,6 +110,7 @@ func TestFaultsOfAWrite(t *testing.T) {
 		"no Date, written":           {after: func(f *fake) fault { return answers(f, "replace", 1, 200, "Date", "") }, renewals: 1, writes: 1},
 		"401: an expired token":      {before: func(f *fake) fault { return answers(f, "replace", -1, 401) }, want: leasehold.ReasonUnauthenticated, writes: 1},
 		"403: a reader":              {before: func(f *fake) fault { return answers(f, "replace", -1, 403) }, want: leasehold.ReasonForbidden, writes: 1},
+		"403: no longer writable":    {before: func(f *fake) fault { return answers(f, "replace", -1, 403, "x-ms-substatus", "3") }, want: leasehold.ReasonUnknown}, // the SDK looks for another region all the time
 		"400":                        {before: func(f *fake) fault { return answers(f, "replace", -1, 400) }, want: leasehold.ReasonUnavailable, writes: 1},
 		"refused":                    {before: func(f *fake) fault { return fails("replace", -1, errRefused) }, want: leasehold.ReasonUnavailable},
 		"reset, written, and silent": {after: func(f *fake) fault { return fails("re", -1, errReset) }, want: leasehold.ReasonUnknown, renewals: 1},

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -140,6 +142,17 @@ func TestLatestSessionCounts(t *testing.T) {
 		s.put("k", c.second)
 		if got := s.get("k"); got == nil || *got != c.want {
 			t.Errorf("%q, then %q: %v, want %q", c.first, c.second, got, c.want)
+		}
+	}
+}
+
+// A region that has just become a reading one is no matter of permissions.
+func TestForbidden(t *testing.T) {
+	for substatus, want := range map[string]leasehold.Reason{"": leasehold.ReasonForbidden, "5300": leasehold.ReasonForbidden, "3": leasehold.ReasonUnavailable} {
+		resp := &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"X-Ms-Substatus": {substatus}}}
+		err := &azcore.ResponseError{StatusCode: resp.StatusCode, RawResponse: resp}
+		if got := classify(t.Context(), write, err).reason; got != want {
+			t.Errorf("403 with substatus %q = %s, want %s", substatus, got, want)
 		}
 	}
 }
