@@ -134,12 +134,15 @@ func (s *service) swap(v cas.Version, w cas.Write) (cas.Item, error) {
 		return cas.Item{}, fmt.Errorf("swap: %w", cas.ErrRaced)
 	}
 	s.version++
-	w.Row.Metadata = maps.Clone(w.Row.Metadata)
-	s.items[w.Row.Resource] = cas.Item{Row: w.Row, Marks: w.Marks, Version: cas.Version(strconv.Itoa(s.version))}
+	kept := w.Row
+	kept.Metadata = maps.Clone(w.Row.Metadata)
+	s.items[w.Row.Resource] = cas.Item{Row: kept, Marks: w.Marks, Version: cas.Version(strconv.Itoa(s.version))}
 	for _, r := range w.Records {
 		s.add(r)
 	}
-	return s.item(w.Row.Resource), nil
+	item := s.item(w.Row.Resource)
+	item.Row = w.Row // as it was sent
+	return item, nil
 }
 
 func (s *service) add(r leasehold.Record) {

@@ -252,7 +252,7 @@ func TestLiveLeaseIsFoundFirst(t *testing.T) {
 // What is kept in hand does not grow.
 func TestKnownIsBounded(t *testing.T) {
 	inBubble(t, func(e *env) {
-		var first leasehold.Grant
+		var first, recent leasehold.Grant
 		for i := range 20_002 {
 			r := request("h")
 			r.Resource = fmt.Sprint("r", i)
@@ -260,8 +260,11 @@ func TestKnownIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if i == 0 {
+			switch i {
+			case 0:
 				first = g
+			case 15_000:
+				recent = g
 			}
 		}
 		e.service.counted()
@@ -269,5 +272,9 @@ func TestKnownIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.costs("a renewal of the oldest by its id", 1, 1, 1)
+		if _, err := e.store.Renew(e.Context(), leasehold.RenewRequest{ID: recent.ID}); err != nil {
+			t.Fatal(err)
+		}
+		e.costs("a renewal of a later one", 1, 0, 1)
 	})
 }
