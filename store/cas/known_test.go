@@ -217,11 +217,14 @@ func TestOneIDForTwoResources(t *testing.T) {
 				errs <- err
 			}()
 		}
-		first, second := <-errs, <-errs
-		if first != nil {
-			t.Errorf("the first one = %v, want the lease", first)
+		one, other := <-errs, <-errs
+		if one != nil {
+			one, other = other, one
 		}
-		e.want("the second one", second, leasehold.ReasonIDInUse)
+		if one != nil {
+			t.Errorf("Acquire = %v and %v, want one lease", one, other)
+		}
+		e.want("the other Acquire", other, leasehold.ReasonIDInUse)
 	})
 }
 
