@@ -63,6 +63,9 @@ func (s *Store) refusal(op operation, a answer) (result, error) {
 		current := s.lease(out.Row, a.now)
 		err.Current = &current
 		err.RetryAfter = max(0, current.Remaining)
+		if op.waits {
+			err.RetryAfter = s.freeIn(out.Row, a.now)
+		}
 		err.Waiting = s.queues.Waiting(op.resource)
 		if out.Reason == leasehold.ReasonBreaking {
 			err.Remaining = current.Remaining

@@ -69,7 +69,7 @@ func (s *Store) wake(res result) {
 	case !row.At(res.now).State.Locked():
 		s.queues.Wake(row.Resource)
 	case row.Ends != machine.Never:
-		s.queues.EndsIn(row.Resource, row.Remaining(res.now))
+		s.queues.EndsIn(row.Resource, s.freeIn(row, res.now))
 	}
 }
 

@@ -50,8 +50,8 @@ func (k *known) put(item Item) {
 	k.ids[item.Row.ID] = item.Row.Resource
 }
 
-// take returns the item that was written a moment ago, once.
-func (k *known) take(resource string) (Item, bool) {
+// pop returns the item that was written a moment ago, once.
+func (k *known) pop(resource string) (Item, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	item, ok := k.items[resource]

@@ -2,6 +2,7 @@ package cas_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -56,24 +57,66 @@ func TestBreakOnACoarseClockOnlyShortens(t *testing.T) {
 	})
 }
 
-// On a coarse clock a waiter comes back when the lease has ended for sure, not
-// again and again.
-func TestWaiterOnACoarseClockIsPatient(t *testing.T) {
+// coarse counts whole seconds, and a lease ends when they are past its end by more
+// than one.
+type coarse struct{ finding }
+
+func (coarse) Traits() cas.Traits { return cas.Traits{Kind: "test", Grain: 1001 * time.Millisecond} }
+
+// On a coarse clock a waiter comes back when the lease has ended for sure, and not
+// much later: one read.
+func TestWaiterOnACoarseClock(t *testing.T) {
+	for offset := time.Duration(0); offset < time.Second; offset += 300 * time.Millisecond {
+		inBubble(t, func(e *env) {
+			e.service.grain = time.Second
+			e.store = cas.New(coarse{finding{service: e.service}}, nil)
+			defer e.store.Close()
+			time.Sleep(offset)
+			r := request("h")
+			r.TTL = time.Second // so that no look comes between
+			if _, err := e.store.Acquire(e.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			waited := func(what string, w *waiting, most time.Duration) {
+				t.Helper()
+				e.service.counted()
+				if g := w.granted(); g.Waited > most {
+					t.Errorf("offset %v: waited %v for the end of %s, want at most %v", offset, g.Waited, what, most)
+				}
+				if loads, _, _ := e.service.counted(); loads != 1 {
+					t.Errorf("offset %v: %d reads until the end of %s, want 1", offset, loads, what)
+				}
+			}
+			waited("a lease", e.wait(e.store, request("w")), r.TTL+2100*time.Millisecond)
+			w := e.wait(e.store, request("next"))
+			period := time.Second
+			if _, err := e.store.Break(e.Context(), leasehold.BreakRequest{Resource: "r", Period: &period}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			waited("a break", w, period+2100*time.Millisecond)
+		})
+	}
+}
+
+// The end of a lease without one is not waited for, only looked for.
+func TestWaiterForALeaseWithoutAnEnd(t *testing.T) {
 	inBubble(t, func(e *env) {
 		e.service.grain = time.Second
-		e.store = cas.New(finding{service: e.service}, nil)
+		e.store = cas.New(coarse{finding{service: e.service}}, nil)
 		defer e.store.Close()
 		r := request("h")
-		r.TTL = 4 * time.Second
+		r.TTL = leasehold.Infinite
 		if _, err := e.store.Acquire(e.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		w := e.wait(e.store, request("w"))
 		e.service.counted()
-		w.granted()
-		if loads, _, _ := e.service.counted(); loads > 3 {
-			t.Errorf("%d reads until the lease had ended, want at most 3", loads)
+		time.Sleep(time.Minute)
+		if loads, _, _ := e.service.counted(); loads > 16 {
+			t.Errorf("%d reads in a minute, want a look every 5 s", loads)
 		}
+		w.still()
 	})
 }
 

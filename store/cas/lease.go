@@ -16,7 +16,7 @@ func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leaseh
 		return leasehold.Grant{}, err
 	}
 	s.queues.Yield(ctx, r.Resource)
-	return s.tryAcquire(ctx, r, false)
+	return s.tryAcquire(ctx, r, nobodyWaits)
 }
 
 // Wait implements leasehold.Waiter.
@@ -69,10 +69,18 @@ func (s *Store) checkTTL(ttl time.Duration) error {
 		ttl.Seconds(), s.traits.MinTTL.Seconds(), s.traits.MaxTTL.Seconds())
 }
 
-// tryAcquire tries once. The request is prepared. With repeat it answers the
-// lease that the request has already, and grants nothing new.
-func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, repeat bool) (leasehold.Grant, error) {
-	op := operation{name: "acquire", resource: r.Resource, proposed: r.ID}
+// caller is who tries to acquire.
+type caller int
+
+const (
+	nobodyWaits caller = iota
+	firstWaiter
+	laterWaiter // gets the lease that it has already, and nothing new
+)
+
+// tryAcquire tries once. The request is prepared.
+func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, c caller) (leasehold.Grant, error) {
+	op := operation{name: "acquire", resource: r.Resource, proposed: r.ID, waits: c != nobodyWaits}
 	if before, ok := ctx.Value(lookedUp{}).(*bool); ok {
 		op.lookedUp, *before = *before, true
 	}
@@ -81,7 +89,7 @@ func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, repe
 	}
 	op.decide = func(now machine.Instant, row machine.Row, known *machine.Row) machine.Outcome {
 		out := machine.Acquire(now, r, fresh(now, row, op.unasked), []machine.Row{row}, known, machine.Standard)
-		if repeat && out.Granted {
+		if c == laterWaiter && out.Granted {
 			return machine.Outcome{Row: row.At(now), Reason: leasehold.ReasonHeld} // free, but for others
 		}
 		return out
@@ -95,22 +103,12 @@ func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, repe
 
 // tryFirst is tryAcquire for the first waiter.
 func (s *Store) tryFirst(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	return s.tryWaiting(ctx, r, false)
+	return s.tryAcquire(ctx, r, firstWaiter)
 }
 
 // tryRepeat is tryAcquire for a waiter that joins behind others with an id.
 func (s *Store) tryRepeat(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	return s.tryWaiting(ctx, r, true)
-}
-
-// tryWaiting is tryAcquire for a waiter: it learns when to come back, which with
-// a coarse clock is later than what is shown.
-func (s *Store) tryWaiting(ctx context.Context, r leasehold.AcquireRequest, repeat bool) (leasehold.Grant, error) {
-	g, err := s.tryAcquire(ctx, r, repeat)
-	if e, ok := err.(*leasehold.Error); ok && e.RetryAfter > 0 {
-		e.RetryAfter += 2 * s.traits.Grain
-	}
-	return g, err
+	return s.tryAcquire(ctx, r, laterWaiter)
 }
 
 // fresh is what a new grant would get.

@@ -24,6 +24,7 @@ type operation struct {
 
 	proposed leasehold.ID // to be looked for in the whole store; zero: none
 	unasked  leasehold.ID // the id of a grant that is released if nobody receives it
+	waits    bool         // a conflict says when to come back, not what is shown to remain
 	lookedUp bool         // the proposed id was looked for before, when there was a conflict
 }
 
@@ -90,7 +91,7 @@ type runner struct {
 
 // once loads, decides and swaps. It is done unless it has to start again.
 func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
-	item, inHand := r.known.take(r.op.resource)
+	item, inHand := r.known.pop(r.op.resource)
 	if inHand = inHand && !r.again; !inHand {
 		if item, err = r.backend.Load(ctx, r.op.resource); err != nil {
 			return res, r.failed(r.backendError(r.op.name, r.op.resource, err, false)), true

@@ -29,6 +29,15 @@ func (s *Store) owned(res result) leasehold.Lease {
 	return l
 }
 
+// freeIn is how long it takes until the service's clock, cut to its grain, is past
+// the end of the lease for sure; zero for a lease without an end.
+func (s *Store) freeIn(row machine.Row, now machine.Instant) time.Duration {
+	if row.Ends == machine.Never {
+		return 0
+	}
+	return row.Remaining(now) + s.traits.Grain
+}
+
 func shorten(l leasehold.Lease, now machine.Instant, off time.Duration) leasehold.Lease {
 	if off > 0 && l.State.Locked() && l.Remaining != leasehold.Infinite {
 		l.Remaining = max(1, l.Remaining-off)

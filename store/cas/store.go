@@ -25,6 +25,10 @@
 //     a few seconds at most. A grant that then nobody receives and whose id was
 //     not proposed is released.
 //
+// What the store has just written counts as read for half a second, as if the
+// write had taken that long: only the version decides whether it still stands.
+// Refusals are always read.
+//
 // Ended leases are remembered for an hour, or until the next grant. Tokens are
 // max(last + 1, the service's time in microseconds), so they grow even if the
 // service forgets an item, as long as its clock does not step back.
