@@ -165,3 +165,25 @@ func TestUndoWhoseAnswerIsLost(t *testing.T) {
 		}
 	}
 }
+
+// The service's clock steps back: nothing ends early, no more is shown than the
+// ttl, tokens grow, and a renewal puts things right.
+func TestClockStepsBack(t *testing.T) {
+	inBubble(t, func(e *env) {
+		g := e.acquire("h")
+		e.service.shift = -time.Hour
+		time.Sleep(time.Second)
+		if l := e.status().Lease; l.State != leasehold.StateActive || l.Remaining > l.TTL || l.ExpiresAt.Sub(time.Now().Add(-time.Hour)) > l.TTL {
+			t.Errorf("status = %v with %v of %v, until %v", l.State, l.Remaining, l.TTL, l.ExpiresAt)
+		}
+		_, err := e.store.Acquire(e.Context(), request("other"))
+		e.want("Acquire", err, leasehold.ReasonHeld)
+		if l, err := e.renew(g); err != nil || l.Remaining > l.TTL {
+			t.Errorf("Renew = %v of %v, %v", l.Remaining, l.TTL, err)
+		}
+		time.Sleep(10 * time.Second)
+		if next := e.acquire("next"); next.Token <= g.Token {
+			t.Errorf("token %d after %d", next.Token, g.Token)
+		}
+	})
+}

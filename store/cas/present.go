@@ -38,10 +38,16 @@ func (s *Store) freeIn(row machine.Row, now machine.Instant) time.Duration {
 	return row.Remaining(now) + s.traits.Grain
 }
 
+// shorten takes off what is not to be shown, and what is more than the ttl: the
+// service's clock may have stepped back.
 func shorten(l leasehold.Lease, now machine.Instant, off time.Duration) leasehold.Lease {
-	if off > 0 && l.State.Locked() && l.Remaining != leasehold.Infinite {
-		l.Remaining = max(1, l.Remaining-off)
-		l.ExpiresAt = now.WallTime().Add(l.Remaining)
+	if !l.State.Locked() || l.Remaining == leasehold.Infinite {
+		return l
 	}
+	l.Remaining = max(1, l.Remaining-off)
+	if l.TTL != leasehold.Infinite {
+		l.Remaining = min(l.Remaining, l.TTL)
+	}
+	l.ExpiresAt = now.WallTime().Add(l.Remaining)
 	return l
 }
