@@ -35,6 +35,9 @@ const (
 	keepsUnreceived     flaw = "keeps unreceived grants"
 	restartsTokens      flaw = "restarts tokens"
 	stopsTime           flaw = "stops time while it is closed"
+	letsIDsOvertake     flaw = "lets ids overtake"
+	queuesRepeats       flaw = "queues repeats"
+	foldsMetadata       flaw = "folds metadata"
 )
 
 // caught says which check must notice each flaw.
@@ -59,6 +62,9 @@ var caught = map[flaw]string{
 	keepsUnreceived:     "Context/UnreceivedGrantIsReleased",
 	restartsTokens:      "Mistakes/TokenRepeatsAfterRestart",
 	stopsTime:           "Mistakes/TimeStandsWhileTheStoreIsDown",
+	letsIDsOvertake:     "Fairness/JoiningWithAnIDDoesNotOvertake",
+	queuesRepeats:       "IdempotentAcquire/ByWaitWhileOthersWait",
+	foldsMetadata:       "Names/MetadataIsPlainData",
 }
 
 const flawVariable = "STORETEST_FLAW"

@@ -41,6 +41,12 @@ func (n *naive) waiting(resource string) []*waiter {
 		if n.flaw == ignoresPriority {
 			return a.arrived - b.arrived
 		}
+		if n.flaw == letsIDsOvertake && a.request.ID.IsZero() != b.request.ID.IsZero() {
+			if a.request.ID.IsZero() {
+				return 1
+			}
+			return -1
+		}
 		return b.request.Priority - a.request.Priority
 	})
 	return sorted
@@ -119,10 +125,24 @@ func (n *naive) closeQueues() {
 }
 
 func (n *naive) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	if n.flaw == queuesRepeats && n.hasWaiters(r.Resource) {
+		return n.queueUp(ctx, r)
+	}
 	g, err := n.Acquire(ctx, r)
 	if reason := leasehold.ReasonOf(err); reason != leasehold.ReasonHeld && reason != leasehold.ReasonBreaking {
 		return g, err
 	}
+	return n.queueUp(ctx, r)
+}
+
+// hasWaiters reports whether somebody waits.
+func (n *naive) hasWaiters(resource string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.waiting(resource)) > 0
+}
+
+func (n *naive) queueUp(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	n.mu.Lock()
 	w := n.enqueue(r)
 	n.grantNext(r.Resource)

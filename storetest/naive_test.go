@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -158,7 +159,19 @@ func filled(r leasehold.AcquireRequest) leasehold.AcquireRequest {
 	return r
 }
 
+// folded is the metadata with its keys in lower case.
+func folded(m map[string]string) map[string]string {
+	lower := map[string]string{}
+	for k, v := range m {
+		lower[strings.ToLower(k)] = v
+	}
+	return lower
+}
+
 func (n *naive) acquire(now machine.Instant, r leasehold.AcquireRequest) machine.Outcome {
+	if n.flaw == foldsMetadata {
+		r.Metadata = folded(r.Metadata)
+	}
 	row := n.row(r.Resource)
 	if n.flaw == grantsTwice && row.Renewals == 0 && row.Holder != r.Holder {
 		row = machine.Row{Resource: r.Resource}

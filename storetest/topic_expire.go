@@ -29,7 +29,7 @@ func endsByItself(e *env) {
 func endsExactly(e *env) {
 	g := e.grant(e.brief("r", "h"))
 	e.pass(e.short - time.Nanosecond)
-	if l := e.held(g.Lease); e.h.Slack == 0 && l.Remaining != time.Nanosecond {
+	if l := e.held(g.Lease); (l.Remaining - time.Nanosecond).Abs() > e.h.Slack {
 		e.Errorf("a nanosecond before the end Remaining = %v", l.Remaining)
 	}
 	e.pass(time.Nanosecond)

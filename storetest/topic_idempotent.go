@@ -16,6 +16,7 @@ var idempotentChecks = []check{
 	{name: "OtherHolderIsRefused", run: reacquireByOther},
 	{name: "WhileBreakingIsRefused", run: reacquireBreaking, needs: []Capability{Breaking}},
 	{name: "ByWait", run: reacquireByWait, needs: []Capability{Waiting}},
+	{name: "ByWaitWhileOthersWait", run: reacquireWhileOthersWait, needs: []Capability{Waiting}},
 	{name: "IsRecordedAsRenewal", run: reacquireRecorded, needs: []Capability{History}},
 }
 
@@ -121,6 +122,19 @@ func reacquireByWait(e *env) {
 	if !g.Idempotent || g.Token != first.Token || g.Waited > e.tolerance() {
 		e.Errorf("Wait with the id held = idempotent %v, token %d after %v; want token %d at once", g.Idempotent, g.Token, g.Waited, first.Token)
 	}
+}
+
+func reacquireWhileOthersWait(e *env) {
+	r := withID(e.request("r", "h"), e.id())
+	first := e.grant(r)
+	others := []*waiter{e.wait(e.request("r", "a")), e.wait(withID(e.request("r", "b"), e.id()))}
+	for want := 1; want <= 3; want++ {
+		g := e.wait(r).atOnce()
+		if !g.Idempotent || g.Token != first.Token || g.Renewals != want {
+			e.Errorf("Wait with the id held = idempotent %v, token %d, %d renewals; want token %d and %d", g.Idempotent, g.Token, g.Renewals, first.Token, want)
+		}
+	}
+	e.inOrder(first.Lease, others...)
 }
 
 func reacquireRecorded(e *env) {

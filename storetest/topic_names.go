@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/leasehold/leasehold"
@@ -11,6 +12,7 @@ var nameChecks = []check{
 	{name: "AreToldApart", run: namesToldApart},
 	{name: "LongestAreAccepted", run: namesLongest},
 	{name: "MetadataAtTheLimits", run: metadataAtLimits},
+	{name: "MetadataIsPlainData", run: metadataIsPlain},
 }
 
 // oddNames are resources and holders that break naive stores.
@@ -87,6 +89,30 @@ func namesLongest(e *env) {
 		e.acquire(shorter, holder)
 		e.release(g.Lease)
 		e.free(resource)
+	}
+}
+
+// metadataIsPlain has keys that folding or escaping would make one, and values
+// that grow when they are encoded.
+func metadataIsPlain(e *env) {
+	keys := map[string]string{"empty": "", "space": " "}
+	for i, k := range []string{"key", "Key", "KEY", "k.ey", "k_ey", "k-ey", "k__ey", ".", "..", "-", "_", "__proto__", "id", "ttl", "_etag", "7", "7.0", "-1", "m_key"} {
+		keys[k] = oddNames[i]
+	}
+	controls := map[string]string{"control": "\x00\x01\x1b\r\n\t\x7f\u0085\u2028"}
+	growing := map[string]string{}
+	for i, unit := range []string{"\"", "\\", "\x01", "<", "é", "😀", "\u2028"} {
+		growing[string(rune('a'+i))] = strings.Repeat(unit, leasehold.MaxMetadataValue/len(unit))
+	}
+	for what, m := range map[string]map[string]string{"odd keys": keys, "control characters": controls, "values that grow": growing} {
+		r := e.request(what, "h")
+		r.Metadata = m
+		g := e.grant(r)
+		if got := e.held(g.Lease).Metadata; !maps.Equal(got, m) {
+			e.Errorf("%s: Status has %.200q, want %.200q", what, got, m)
+		}
+		e.renew(g.Lease)
+		e.release(g.Lease)
 	}
 }
 

@@ -14,6 +14,7 @@ var fairnessChecks = []check{
 	{name: "HigherPriorityFirst", run: priorityFirst, needs: []Capability{Priorities}},
 	{name: "ADeadWaiterNeverBlocks", run: deadWaiter, needs: []Capability{Waiting}},
 	{name: "ATimeoutNeverBlocks", run: timeoutNeverBlocks, needs: []Capability{Waiting}},
+	{name: "JoiningWithAnIDDoesNotOvertake", run: joiningBehind, needs: []Capability{Waiting}},
 	{name: "HandOverIsOneStep", run: handOverAtomic, needs: []Capability{Waiting}},
 	{name: "QueuesAreIndependent", run: queuesIndependent, needs: []Capability{Waiting}},
 	{name: "AQueueOfShortLeases", run: queueOfShortLeases, needs: []Capability{Waiting}},
@@ -113,6 +114,29 @@ func handOverAtomic(e *env) {
 	e.release(g.Lease)
 	e.refused(e.request("r", "barger"), leasehold.ReasonHeld)
 	e.held(w.atOnce().Lease)
+}
+
+// joiningBehind has a waiter join with an id, which a store may try at once as a
+// repetition: before the release, or in the same moment. The first one is served
+// first.
+func joiningBehind(e *env) {
+	join := []func(leasehold.AcquireRequest) *waiter{e.wait, e.start}
+	for i := range 10 {
+		g := e.acquire("r", "h")
+		first := e.wait(e.request("r", "first"))
+		joiner := join[i%2](withID(lasts(e.request("r", "joiner")), e.id()))
+		e.release(g.Lease)
+		current := first.atOnce()
+		joiner.still()
+		e.release(current.Lease)
+		e.release(joiner.granted().Lease)
+	}
+}
+
+// lasts makes a wait one without a timeout.
+func lasts(r leasehold.AcquireRequest) leasehold.AcquireRequest {
+	r.Timeout = leasehold.NoTimeout
+	return r
 }
 
 func queuesIndependent(e *env) {

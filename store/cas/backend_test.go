@@ -24,13 +24,16 @@ type service struct {
 	records []leasehold.Record
 	grain   time.Duration
 	swaps   int
+	loads   int
+	finds   int
 	closed  bool
 
 	// The faults. Each is called without the lock.
 	beforeSwap func(n int, w cas.Write) error // an error is the answer, and nothing is written
 	afterSwap  func(n int, w cas.Write) error // an error is the answer, though it was written
 	load       func(resource string) error
-	careless   bool // a service that writes whatever the version
+	stale      func() (cas.Item, bool) // what a read answers instead of the present item
+	careless   bool                    // a service that writes whatever the version
 	find       func() error
 	append     func() error
 	shift      time.Duration // added to its clock
@@ -64,11 +67,28 @@ func (s *service) Load(ctx context.Context, resource string) (cas.Item, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stale != nil {
+		if item, ok := s.stale(); ok {
+			item.Now = s.now()
+			return item, nil
+		}
+	}
 	return s.item(resource), nil
+}
+
+// counted returns how many reads, queries and writes there were since the last
+// call.
+func (s *service) counted() (loads, finds, swaps int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	loads, finds, swaps = s.loads, s.finds, s.swaps
+	s.loads, s.finds, s.swaps = 0, 0, 0
+	return loads, finds, swaps
 }
 
 func (s *service) loadFault(resource string) error {
 	s.mu.Lock()
+	s.loads++
 	load := s.load
 	s.mu.Unlock()
 	if load == nil {
@@ -114,12 +134,15 @@ func (s *service) swap(v cas.Version, w cas.Write) (cas.Item, error) {
 		return cas.Item{}, fmt.Errorf("swap: %w", cas.ErrRaced)
 	}
 	s.version++
-	w.Row.Metadata = maps.Clone(w.Row.Metadata)
-	s.items[w.Row.Resource] = cas.Item{Row: w.Row, Marks: w.Marks, Version: cas.Version(strconv.Itoa(s.version))}
+	kept := w.Row
+	kept.Metadata = maps.Clone(w.Row.Metadata)
+	s.items[w.Row.Resource] = cas.Item{Row: kept, Marks: w.Marks, Version: cas.Version(strconv.Itoa(s.version))}
 	for _, r := range w.Records {
 		s.add(r)
 	}
-	return s.item(w.Row.Resource), nil
+	item := s.item(w.Row.Resource)
+	item.Row = w.Row // as it was sent
+	return item, nil
 }
 
 func (s *service) add(r leasehold.Record) {
@@ -156,6 +179,7 @@ func (s finding) Find(_ context.Context, id leasehold.ID) ([]cas.Item, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.finds++
 	var items []cas.Item
 	for name, item := range s.items {
 		if item.Row.ID == id || item.Row.Former == id {

@@ -59,10 +59,13 @@ func (s *Store) refusal(op operation, a answer) (result, error) {
 	}
 	err := s.failure(op.name, op.resource, out.Reason, nil)
 	err.Field, err.Problem = out.Field, out.Problem
-	if out.Reason == leasehold.ReasonHeld || out.Reason == leasehold.ReasonBreaking {
+	if out.Row.At(a.now).State.Locked() && (out.Reason == leasehold.ReasonHeld || out.Reason == leasehold.ReasonBreaking) {
 		current := s.lease(out.Row, a.now)
 		err.Current = &current
 		err.RetryAfter = max(0, current.Remaining)
+		if op.waits {
+			err.RetryAfter = s.freeIn(out.Row, a.now)
+		}
 		err.Waiting = s.queues.Waiting(op.resource)
 		if out.Reason == leasehold.ReasonBreaking {
 			err.Remaining = current.Remaining

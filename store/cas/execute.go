@@ -69,14 +69,14 @@ func (s *Store) wake(res result) {
 	case !row.At(res.now).State.Locked():
 		s.queues.Wake(row.Resource)
 	case row.Ends != machine.Never:
-		s.queues.EndsIn(row.Resource, row.Remaining(res.now))
+		s.queues.EndsIn(row.Resource, s.freeIn(row, res.now))
 	}
 }
 
 // unreceived releases a grant whose id nobody knows. If it is unknown whether
 // there is one, the release finds out.
 func (s *Store) unreceived(ctx context.Context, op operation, res result, err error) {
-	granted := err == nil && res.out.Granted && res.out.Reason == ""
+	granted := err == nil && res.out.Granted
 	if op.unasked.IsZero() || !granted && leasehold.ReasonOf(err) != leasehold.ReasonUnknown {
 		return
 	}

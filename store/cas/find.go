@@ -2,6 +2,7 @@ package cas
 
 import (
 	"context"
+	"slices"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
@@ -12,26 +13,40 @@ func (s *Store) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, err
 	if err := (leasehold.RenewRequest{ID: id}).Validate(); err != nil {
 		return leasehold.Lease{}, s.invalid("find", "", err)
 	}
-	item, err := s.findItem(ctx, "find", id)
-	if err != nil {
-		return leasehold.Lease{}, err
-	}
-	row, now, err := s.read(ctx, "find", item.Row.Resource)
-	if err != nil {
-		return leasehold.Lease{}, err
-	}
-	if row.ID != id {
-		return leasehold.Lease{}, s.failure("find", "", leasehold.ReasonNotFound, nil)
-	}
-	return s.owned(result{machine.Outcome{Row: row}, now}), nil
+	return s.byShownID(ctx, "find", id, func(resource string) (leasehold.Lease, error) {
+		row, now, err := s.read(ctx, "find", resource)
+		if err != nil {
+			return leasehold.Lease{}, err
+		}
+		if row.ID != id {
+			return leasehold.Lease{}, s.failure("find", "", leasehold.ReasonNotFound, nil)
+		}
+		return s.owned(result{machine.Outcome{Row: row}, now}), nil
+	})
 }
 
-// findItem finds the item of a caller who shows only an id.
-func (s *Store) findItem(ctx context.Context, op string, id leasehold.ID) (Item, error) {
+// byShownID makes a call whose caller shows only an id: where this store has
+// written it, and if it is not there any more, where a query finds it.
+func (s *Store) byShownID(ctx context.Context, op string, id leasehold.ID, call func(resource string) (leasehold.Lease, error)) (leasehold.Lease, error) {
 	finder, ok := s.backend.(Finder)
 	if !ok {
-		return Item{}, s.failure(op, "", leasehold.ReasonUnsupported, nil)
+		return leasehold.Lease{}, s.failure(op, "", leasehold.ReasonUnsupported, nil)
 	}
+	here, ok := s.known.resource(id)
+	if ok {
+		if l, err := call(here); leasehold.ReasonOf(err) != leasehold.ReasonNotFound {
+			return l, err
+		}
+	}
+	item, err := s.findItem(ctx, finder, op, id)
+	if err != nil {
+		return leasehold.Lease{}, err
+	}
+	return call(item.Row.Resource)
+}
+
+// findItem finds the item of an id.
+func (s *Store) findItem(ctx context.Context, finder Finder, op string, id leasehold.ID) (Item, error) {
 	if err := s.start(op, ""); err != nil {
 		return Item{}, err
 	}
@@ -70,34 +85,29 @@ func bestMatch(items []Item, id leasehold.ID) (best Item, ok bool) {
 	return best, score > 0
 }
 
-// lookup returns the row by which the store knows a proposed id, if any: the
-// operation's own row, which is new, or what the backend finds.
-func (s *Store) lookup(ctx context.Context, op operation, own machine.Row, now machine.Instant) (*machine.Row, error) {
-	id := op.proposed
-	if id.IsZero() {
+// lookup returns the row of another resource by which the store knows a proposed
+// id, if any.
+func (s *Store) lookup(ctx context.Context, op operation, now machine.Instant) (*machine.Row, error) {
+	finder, ok := s.backend.(Finder)
+	if !ok {
 		return nil, nil
 	}
-	if own.ID == id {
-		return &own, nil
+	items, err := finder.Find(ctx, op.proposed)
+	if err != nil {
+		return nil, s.readError(ctx, op.name, op.resource, err)
 	}
-	if finder, ok := s.backend.(Finder); ok {
-		items, err := finder.Find(ctx, id)
+	if resource, ok := s.known.resource(op.proposed); ok { // the query may not see it yet
+		item, err := s.backend.Load(ctx, resource)
 		if err != nil {
-			return nil, s.readError(ctx, op.name, own.Resource, err)
+			return nil, s.readError(ctx, op.name, op.resource, err)
 		}
-		others := items[:0:0]
-		for _, item := range items {
-			if item.Row.Resource != own.Resource {
-				others = append(others, item)
-			}
-		}
-		if best, ok := bestMatch(others, id); ok {
-			row := remembered(best.Row, best.Row.Resource, now)
-			return &row, nil
-		}
+		items = append(items, item)
 	}
-	if own.Former == id {
-		return &own, nil
+	items = slices.DeleteFunc(items, func(item Item) bool { return item.Row.Resource == op.resource })
+	best, ok := bestMatch(items, op.proposed)
+	if !ok {
+		return nil, nil
 	}
-	return nil, nil
+	row := remembered(best.Row, best.Row.Resource, now)
+	return &row, nil
 }

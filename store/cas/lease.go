@@ -16,7 +16,7 @@ func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leaseh
 		return leasehold.Grant{}, err
 	}
 	s.queues.Yield(ctx, r.Resource)
-	return s.tryAcquire(ctx, r)
+	return s.tryAcquire(ctx, r, nobodyWaits)
 }
 
 // Wait implements leasehold.Waiter.
@@ -25,8 +25,12 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 	if err != nil {
 		return leasehold.Grant{}, err
 	}
-	return s.queues.Wait(ctx, r)
+	return s.queues.Wait(context.WithValue(ctx, lookedUp{}, new(bool)), r)
 }
+
+// lookedUp is the key of a *bool in a waiter's context: it has looked for its
+// proposed id once, and does so again only when it can get the lease.
+type lookedUp struct{}
 
 // prepare validates the request, fills in its defaults and detaches it from the
 // caller's map.
@@ -65,14 +69,30 @@ func (s *Store) checkTTL(ttl time.Duration) error {
 		ttl.Seconds(), s.traits.MinTTL.Seconds(), s.traits.MaxTTL.Seconds())
 }
 
+// caller is who tries to acquire.
+type caller int
+
+const (
+	nobodyWaits caller = iota
+	firstWaiter
+	laterWaiter // gets the lease that it has already, and nothing new
+)
+
 // tryAcquire tries once. The request is prepared.
-func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	op := operation{name: "acquire", resource: r.Resource, proposed: r.ID}
+func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, c caller) (leasehold.Grant, error) {
+	op := operation{name: "acquire", resource: r.Resource, proposed: r.ID, waits: c != nobodyWaits}
+	if before, ok := ctx.Value(lookedUp{}).(*bool); ok {
+		op.lookedUp, *before = *before, true
+	}
 	if r.ID.IsZero() {
 		op.unasked = leasehold.NewID()
 	}
 	op.decide = func(now machine.Instant, row machine.Row, known *machine.Row) machine.Outcome {
-		return machine.Acquire(now, r, fresh(now, row, op.unasked), []machine.Row{row}, known, machine.Standard)
+		out := machine.Acquire(now, r, fresh(now, row, op.unasked), []machine.Row{row}, known, machine.Standard)
+		if c == laterWaiter && out.Granted {
+			return machine.Outcome{Row: row.At(now), Reason: leasehold.ReasonHeld} // free, but for others
+		}
+		return out
 	}
 	res, err := s.execute(ctx, op)
 	if err != nil {
@@ -81,14 +101,14 @@ func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest) (lea
 	return leasehold.Grant{Lease: s.owned(res), Idempotent: res.out.Idempotent}, nil
 }
 
-// tryWaiting is tryAcquire for a waiter: it learns when to come back, which with
-// a coarse clock is later than what is shown.
-func (s *Store) tryWaiting(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	g, err := s.tryAcquire(ctx, r)
-	if e, ok := err.(*leasehold.Error); ok && e.RetryAfter > 0 {
-		e.RetryAfter += 2 * s.traits.Grain
-	}
-	return g, err
+// tryFirst is tryAcquire for the first waiter.
+func (s *Store) tryFirst(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return s.tryAcquire(ctx, r, firstWaiter)
+}
+
+// tryRepeat is tryAcquire for a waiter that joins behind others with an id.
+func (s *Store) tryRepeat(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return s.tryAcquire(ctx, r, laterWaiter)
 }
 
 // fresh is what a new grant would get.
@@ -164,12 +184,16 @@ func (s *Store) byID(ctx context.Context, invalid error, id leasehold.ID, op ope
 		return leasehold.Lease{}, s.invalid(op.name, op.resource, invalid)
 	}
 	if op.resource == "" {
-		item, err := s.findItem(ctx, op.name, id)
-		if err != nil {
-			return leasehold.Lease{}, err
-		}
-		op.resource = item.Row.Resource
+		return s.byShownID(ctx, op.name, id, func(resource string) (leasehold.Lease, error) {
+			op.resource = resource
+			return s.ownedBy(ctx, op)
+		})
 	}
+	return s.ownedBy(ctx, op)
+}
+
+// ownedBy runs an operation whose answer goes to the lease's owner.
+func (s *Store) ownedBy(ctx context.Context, op operation) (leasehold.Lease, error) {
 	res, err := s.execute(ctx, op)
 	if err != nil {
 		return leasehold.Lease{}, err

@@ -24,6 +24,8 @@ type operation struct {
 
 	proposed leasehold.ID // to be looked for in the whole store; zero: none
 	unasked  leasehold.ID // the id of a grant that is released if nobody receives it
+	waits    bool         // a conflict says when to come back, not what is shown to remain
+	lookedUp bool         // the proposed id was looked for before, when there was a conflict
 }
 
 // result is how an operation ended.
@@ -79,6 +81,7 @@ type runner struct {
 	*Store
 	op       operation
 	attempts []attempt
+	again    bool // it has started before: what others do is to be read
 
 	doubt   bool     // the answer to the last write was lost
 	doubts  int      // how often in a row
@@ -88,30 +91,56 @@ type runner struct {
 
 // once loads, decides and swaps. It is done unless it has to start again.
 func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
-	item, err := r.backend.Load(ctx, r.op.resource)
-	if err != nil {
-		return res, r.failed(r.backendError(r.op.name, r.op.resource, err, false)), true
+	item, inHand := r.known.pop(r.op.resource)
+	if inHand = inHand && !r.again; !inHand {
+		if item, err = r.backend.Load(ctx, r.op.resource); err != nil {
+			return res, r.failed(r.backendError(r.op.name, r.op.resource, err, false)), true
+		}
 	}
+	r.again = true
 	if a := r.landed(item); a != nil {
 		return r.finish(ctx, *a, instant(item.Now))
 	}
 	if r.lostTrack(item) {
 		return res, r.failed(nil), true
 	}
-	if item.Version != r.version {
-		r.doubt = false // it is shut out
+	if r.shutOut(item) {
+		r.doubt = false
 	}
 	now := instant(item.Now)
 	row := remembered(item.Row, r.op.resource, now)
-	known, err := r.lookup(ctx, r.op, row, now)
+	out, err := r.decide(ctx, now, row, inHand)
 	if err != nil {
 		return res, r.failed(err), true
 	}
-	out := r.op.decide(now, row, known)
 	if out.Reason != "" || len(out.Steps) == 0 {
+		if inHand {
+			return r.once(ctx) // what is in hand may be old, and nothing would show it
+		}
 		return r.nothingToWrite(ctx, item, result{out, now})
 	}
 	return r.swap(ctx, item, attempt{newMark(), result{out, now}, row.At(now)})
+}
+
+// decide applies the rule. A proposed id is looked for in the whole store unless
+// that makes no difference: it costs more than the rest.
+func (r *runner) decide(ctx context.Context, now machine.Instant, row machine.Row, inHand bool) (machine.Outcome, error) {
+	var own *machine.Row
+	if id := r.op.proposed; !id.IsZero() && (row.ID == id || row.Former == id) {
+		own = &row
+	}
+	out := r.op.decide(now, row, own)
+	conflict := out.Reason == leasehold.ReasonHeld || out.Reason == leasehold.ReasonBreaking
+	switch {
+	case r.op.proposed.IsZero(), row.ID == r.op.proposed,
+		out.Reason != "" && (!conflict || r.op.lookedUp || inHand):
+		return out, nil
+	}
+	other, err := r.lookup(ctx, r.op, now)
+	if err != nil || other == nil {
+		return out, err
+	}
+	return r.op.decide(now, row, other), nil
 }
 
 // nothingToWrite answers a refusal. A write in doubt must be shut out first, or
@@ -143,6 +172,7 @@ func (r *runner) swap(ctx context.Context, item Item, a attempt) (result, error,
 		Row: stored, Marks: addMark(a.mark, item.Marks), Records: records(a.now, a.out.Steps),
 	})
 	if err == nil {
+		r.known.put(written)
 		return r.finish(ctx, a, instant(written.Now))
 	}
 	failure := r.backendError(r.op.name, r.op.resource, err, true)
@@ -162,7 +192,12 @@ func (r *runner) swap(ctx context.Context, item Item, a attempt) (result, error,
 // needed a live lease and came after its end is undone.
 func (r *runner) finish(ctx context.Context, a attempt, now machine.Instant) (result, error, bool) {
 	a.now = now
-	if !needsLive(a) || now.Clock < a.before.Ends {
+	switch {
+	case needsLive(a) && now.Clock >= a.before.Ends:
+	case a.out.Granted && now.Clock >= a.out.Row.Ends: // it was under way for all its time
+		r.attempts, r.doubt = nil, false
+		return result{}, nil, false
+	default:
 		return a.result, nil, true
 	}
 	if err := r.undo(ctx, a.out.Row); err != nil {
@@ -199,7 +234,8 @@ func (s *Store) undo(ctx context.Context, late machine.Row) error {
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, ErrRaced) || !pause(ctx, backoff(n)) {
+		inDoubt := s.backendError("", "", err, true).Reason == leasehold.ReasonUnknown
+		if !inDoubt && !errors.Is(err, ErrRaced) || !pause(ctx, backoff(n)) {
 			return err
 		}
 	}
@@ -213,6 +249,12 @@ func (r *runner) landed(item Item) *attempt {
 		}
 	}
 	return nil
+}
+
+// shutOut reports that the item is a later one than the write in doubt was made
+// for, so that the write cannot happen any more. A read may be older, too.
+func (r *runner) shutOut(item Item) bool {
+	return item.Version != r.version && (len(r.marks) == 0 || slices.Index(item.Marks, r.marks[0]) > 0)
 }
 
 // lostTrack reports that so many others have written since the write in doubt

@@ -29,10 +29,25 @@ func (s *Store) owned(res result) leasehold.Lease {
 	return l
 }
 
-func shorten(l leasehold.Lease, now machine.Instant, off time.Duration) leasehold.Lease {
-	if off > 0 && l.State.Locked() && l.Remaining != leasehold.Infinite {
-		l.Remaining = max(1, l.Remaining-off)
-		l.ExpiresAt = now.WallTime().Add(l.Remaining)
+// freeIn is how long it takes until the service's clock, cut to its grain, is past
+// the end of the lease for sure; zero for a lease without an end.
+func (s *Store) freeIn(row machine.Row, now machine.Instant) time.Duration {
+	if row.Ends == machine.Never {
+		return 0
 	}
+	return row.Remaining(now) + s.traits.Grain
+}
+
+// shorten takes off what is not to be shown, and what is more than the ttl: the
+// service's clock may have stepped back.
+func shorten(l leasehold.Lease, now machine.Instant, off time.Duration) leasehold.Lease {
+	if !l.State.Locked() || l.Remaining == leasehold.Infinite {
+		return l
+	}
+	l.Remaining = max(1, l.Remaining-off)
+	if l.TTL != leasehold.Infinite {
+		l.Remaining = min(l.Remaining, l.TTL)
+	}
+	l.ExpiresAt = now.WallTime().Add(l.Remaining)
 	return l
 }

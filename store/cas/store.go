@@ -25,6 +25,10 @@
 //     a few seconds at most. A grant that then nobody receives and whose id was
 //     not proposed is released.
 //
+// What the store has just written counts as read for half a second, as if the
+// write had taken that long: only the version decides whether it still stands.
+// Refusals are always read.
+//
 // Ended leases are remembered for an hour, or until the next grant. Tokens are
 // max(last + 1, the service's time in microseconds), so they grow even if the
 // service forgets an item, as long as its clock does not step back.
@@ -61,6 +65,7 @@ type Store struct {
 	ttl     time.Duration
 	queues  *waitqueue.Queues
 	ids     idLocks
+	known   known
 
 	stop    context.CancelFunc // ends the notifications
 	running sync.WaitGroup     // operations and notifications under way
@@ -101,7 +106,7 @@ func New(b Backend, o *Options) *Store {
 		s.traits.MaxTTL = leasehold.MaxTTL
 	}
 	s.queues = waitqueue.New(waitqueue.Options{
-		Store: s.traits.Kind, Try: s.tryWaiting, Release: s.release, Failed: s.recordFailure,
+		Store: s.traits.Kind, Try: s.tryFirst, Repeat: s.tryRepeat, Release: s.release, Failed: s.recordFailure,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop

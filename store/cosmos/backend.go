@@ -50,16 +50,17 @@ func (b *backend) Load(ctx context.Context, resource string) (cas.Item, error) {
 		return err
 	})
 	if f := failureOf(err); f != nil && f.absent() {
+		b.sessions.put(key, f.session)
 		return cas.Item{Now: f.date}, nil
 	}
 	if err != nil {
 		return cas.Item{}, err
 	}
-	b.sessions.put(key, resp.SessionToken)
 	now, err := dateOf(resp.RawResponse)
 	if err != nil {
 		return cas.Item{}, unavailable(err)
 	}
+	b.sessions.put(key, resp.RawResponse.Header.Get(sessionHeader))
 	item, err := decodeDocument(resp.Value, now)
 	if err == nil && item.Row.Resource != resource {
 		err = errForeign
@@ -89,16 +90,17 @@ func (b *backend) Swap(ctx context.Context, v cas.Version, w cas.Write) (cas.Ite
 		return err
 	})
 	if f := failureOf(err); f != nil && f.raced() {
+		b.sessions.put(d.PartitionKey, f.session)
 		return cas.Item{}, cas.ErrRaced
 	}
 	if err != nil {
 		return cas.Item{}, err
 	}
-	b.sessions.put(d.PartitionKey, resp.SessionToken)
 	now, err := dateOf(resp.RawResponse)
 	if err != nil { // it was written, but who knows when
 		return cas.Item{}, &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: err}
 	}
+	b.sessions.put(d.PartitionKey, resp.RawResponse.Header.Get(sessionHeader))
 	return cas.Item{Row: w.Row, Marks: w.Marks, Version: cas.Version(resp.ETag), Now: now}, nil
 }
 
@@ -161,11 +163,12 @@ func (b *backend) query(ctx context.Context, sql string, params []azcosmos.Query
 	return nil
 }
 
-// maxThrottled is how often a request is repeated that was throttled.
-const maxThrottled = 9
+// maxRepeats is how often a request is repeated that did nothing.
+const maxRepeats = 9
 
-// call makes a request, and again if Cosmos throttled it, which means that it did
-// nothing: after the time that Cosmos says, if there is that much left.
+// call makes a request, and again if Cosmos throttled it, or its replica is behind
+// the session, which means that it did nothing: after the time that Cosmos says,
+// if there is that much left.
 func (b *backend) call(ctx context.Context, kind access, request func() error) error {
 	if err := b.account.check(); err != nil {
 		return unavailable(err)
@@ -177,7 +180,7 @@ func (b *backend) call(ctx context.Context, kind access, request func() error) e
 		}
 		f := classify(ctx, kind, err)
 		deadline, limited := ctx.Deadline()
-		if f.reason != leasehold.ReasonRateLimited || n == maxThrottled || limited && time.Until(deadline) <= f.retryAfter {
+		if !f.again() || n == maxRepeats || limited && time.Until(deadline) <= f.retryAfter {
 			return f.asError()
 		}
 		select {

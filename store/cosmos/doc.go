@@ -16,7 +16,8 @@
 // Open refuses such an account; New cannot see it.
 //
 // What a call costs: an acquire is one read and one write, a renewal and a
-// release as well; an acquire with a proposed id also has one query over all
-// partitions, as have calls that show only an id. List and Cleanup read every
-// document. docs/stores/cosmos.md says more.
+// release as well, without the read within half a second of the last write; an
+// acquire with a proposed id also has one query over all partitions, as have calls
+// that show only an id which this store has not written. List and Cleanup read
+// every document. docs/stores/cosmos.md says more.
 package cosmos

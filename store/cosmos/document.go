@@ -140,9 +140,16 @@ func decodeDocument(b []byte, now time.Time) (cas.Item, error) {
 	return cas.Item{Row: row, Marks: d.Marks, Version: cas.Version(d.ETag), Now: now}, err
 }
 
+// sound reports whether the values are such as this store writes.
+func (d document) sound(state leasehold.State) bool {
+	return d.Token <= leasehold.MaxToken && (d.Holder != "" || state == leasehold.StateAvailable) &&
+		(d.DurationSeconds == -1 || d.DurationSeconds >= 0 && d.DurationSeconds <= leasehold.MaxTTL.Seconds()) &&
+		d.RenewalCount >= 0 && d.MaxRenewals >= leasehold.Unlimited
+}
+
 func (d document) row() (machine.Row, error) {
 	state, err := leasehold.ParseState(d.Status)
-	if err != nil {
+	if err != nil || !d.sound(state) {
 		return machine.Row{}, errForeign
 	}
 	row := machine.Row{

@@ -33,6 +33,7 @@ type failure struct {
 	status     int
 	substatus  string
 	activity   string // Cosmos' own name of the request, for its support
+	session    string // the token of what the answer has seen
 	retryAfter time.Duration
 	date       time.Time
 	cause      error // what is not an answer of the service
@@ -75,13 +76,25 @@ func failureOf(err error) *failure {
 	return f
 }
 
-// substatusNoOwner says that the container or database is missing, not the
-// document.
-const substatusNoOwner = "1003"
+const (
+	sessionHeader = "x-ms-session-token"
 
-// absent reports that the document is not there.
-func (f *failure) absent() bool {
-	return f.status == http.StatusNotFound && f.substatus != substatusNoOwner && !f.date.IsZero()
+	// substatusSession says that a replica has not yet seen what the session has.
+	substatusSession = "1002"
+)
+
+// missing reports that the document is not there. Other kinds of 404 are about the
+// container, the database or the session.
+func (f *failure) missing() bool {
+	return f.status == http.StatusNotFound && (f.substatus == "" || f.substatus == "0")
+}
+
+// absent is missing with the service's time.
+func (f *failure) absent() bool { return f.missing() && !f.date.IsZero() }
+
+// again reports that the request did nothing and may be made again.
+func (f *failure) again() bool {
+	return f.reason == leasehold.ReasonRateLimited || f.status == http.StatusNotFound && f.substatus == substatusSession
 }
 
 // raced reports that the document is not as it was, or gone, or that another
@@ -91,10 +104,8 @@ func (f *failure) raced() bool {
 	switch f.status {
 	case http.StatusConflict, http.StatusPreconditionFailed, retryWith:
 		return true
-	case http.StatusNotFound:
-		return f.substatus != substatusNoOwner
 	}
-	return false
+	return f.missing()
 }
 
 // classify says what the error of a request means.
@@ -129,6 +140,7 @@ func answered(kind access, e *azcore.ResponseError) *failure {
 	if resp := e.RawResponse; resp != nil {
 		f.substatus = resp.Header.Get("x-ms-substatus")
 		f.activity = resp.Header.Get("x-ms-activity-id")
+		f.session = resp.Header.Get(sessionHeader)
 		f.retryAfter = retryAfter(resp.Header)
 		f.date, _ = dateOf(resp)
 	}

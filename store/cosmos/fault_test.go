@@ -96,6 +96,7 @@ func TestFaultsOfAWrite(t *testing.T) {
 		"409 once":                   {before: func(f *fake) fault { return answers(f, "replace", 1, 409) }, renewals: 1, writes: 2},
 		"449 once":                   {before: func(f *fake) fault { return answers(f, "replace", 1, 449) }, renewals: 1, writes: 2},
 		"404 once":                   {before: func(f *fake) fault { return answers(f, "replace", 1, 404) }, renewals: 1, writes: 2},
+		"404 of a session":           {before: func(f *fake) fault { return answers(f, "replace", -1, 404, "x-ms-substatus", "1002") }, want: leasehold.ReasonUnavailable},
 		"404 of the container":       {before: func(f *fake) fault { return answers(f, "replace", -1, 404, "x-ms-substatus", "1003") }, want: leasehold.ReasonUnavailable, writes: 1},
 		"429 with a short pause":     {before: func(f *fake) fault { return answers(f, "replace", 3, 429, "x-ms-retry-after-ms", "250") }, renewals: 1, writes: 4},
 		"429 with a long pause":      {before: func(f *fake) fault { return answers(f, "replace", -1, 429, "Retry-After", "7") }, want: leasehold.ReasonRateLimited, writes: 1},
@@ -109,6 +110,7 @@ func TestFaultsOfAWrite(t *testing.T) {
 		"no Date, written":           {after: func(f *fake) fault { return answers(f, "replace", 1, 200, "Date", "") }, renewals: 1, writes: 1},
 		"401: an expired token":      {before: func(f *fake) fault { return answers(f, "replace", -1, 401) }, want: leasehold.ReasonUnauthenticated, writes: 1},
 		"403: a reader":              {before: func(f *fake) fault { return answers(f, "replace", -1, 403) }, want: leasehold.ReasonForbidden, writes: 1},
+		"403: no longer writable":    {before: func(f *fake) fault { return answers(f, "replace", -1, 403, "x-ms-substatus", "3") }, want: leasehold.ReasonUnknown}, // the SDK looks for another region all the time
 		"400":                        {before: func(f *fake) fault { return answers(f, "replace", -1, 400) }, want: leasehold.ReasonUnavailable, writes: 1},
 		"refused":                    {before: func(f *fake) fault { return fails("replace", -1, errRefused) }, want: leasehold.ReasonUnavailable},
 		"reset, written, and silent": {after: func(f *fake) fault { return fails("re", -1, errReset) }, want: leasehold.ReasonUnknown, renewals: 1},
@@ -139,8 +141,8 @@ func TestFaultsOfAWrite(t *testing.T) {
 				f.set(before, after)
 				start := time.Now()
 				l, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
-				if took := time.Since(start); took > 5*time.Second {
-					t.Errorf("Renew took %v, want at most 5s", took)
+				if took := time.Since(start); took > 5*time.Second || c.want == leasehold.ReasonRateLimited && took > 0 {
+					t.Errorf("Renew took %v, want at most 5s, and nothing where a repetition would come too late", took)
 				}
 				if c.want != "" {
 					wantReason(t, "Renew", err, c.want)
@@ -191,6 +193,15 @@ func TestFaultsOfARead(t *testing.T) {
 		"404 of the container": {func(f *fake) func(*http.Request, string) (*http.Response, error) {
 			return answers(f, "read", -1, 404, "x-ms-substatus", "1003")
 		}, leasehold.ReasonUnavailable, 1},
+		"404 of a session that is not there yet": {func(f *fake) func(*http.Request, string) (*http.Response, error) {
+			return answers(f, "read", -1, 404, "x-ms-substatus", "1002")
+		}, leasehold.ReasonUnavailable, 0},
+		"404 of a session that comes late": {func(f *fake) func(*http.Request, string) (*http.Response, error) {
+			return answers(f, "read", 5, 404, "x-ms-substatus", "1002")
+		}, "", 6},
+		"404 of the document": {func(f *fake) func(*http.Request, string) (*http.Response, error) {
+			return answers(f, "read", -1, 404, "x-ms-substatus", "0")
+		}, "", 1},
 		"404 without a Date": {func(f *fake) func(*http.Request, string) (*http.Response, error) {
 			return answers(f, "read", -1, 404, "Date", "yesterday")
 		}, leasehold.ReasonUnavailable, 1},
@@ -410,7 +421,10 @@ func TestDocumentOfOtherStates(t *testing.T) {
 
 // Documents of others, or that somebody has spoilt.
 func TestForeignDocuments(t *testing.T) {
-	for field, value := range map[string]any{"status": "sleeping", "leaseId": "no uuid", "formerId": "no uuid", "leaseName": "another", "expiresAt": "soon"} {
+	for field, value := range map[string]any{
+		"status": "sleeping", "leaseId": "no uuid", "formerId": "no uuid", "leaseName": "another", "expiresAt": "soon",
+		"token": float64(1 << 53), "durationSeconds": 1e300, "renewalCount": -1, "maxRenewals": -2, "holder": "",
+	} {
 		inBubble(t, func(t *testing.T, f *fake, s *cas.Store) {
 			g, err := s.Acquire(t.Context(), request("h"))
 			if err != nil {
@@ -442,6 +456,28 @@ func TestReadsSeeOwnWrites(t *testing.T) {
 			t.Error("no read showed a session token")
 		}
 	})
+}
+
+// Whoever loses a race shows the session of the answer, and so sees who won.
+func TestReadsSeeWhatWon(t *testing.T) {
+	for kind, status := range map[string]int{"create": 409, "replace": 412} {
+		inBubble(t, func(t *testing.T, f *fake, s *cas.Store) {
+			if kind == "replace" {
+				if _, err := s.Acquire(t.Context(), request("h")); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute) // it has ended
+			}
+			f.set(answers(f, kind, 1, status, "x-ms-session-token", "0:-1#99"), nil)
+			f.sessions = nil
+			if _, err := s.Acquire(t.Context(), request("h")); err != nil {
+				t.Fatal(err)
+			}
+			if len(f.sessions) == 0 || f.sessions[len(f.sessions)-1] != "0:-1#99" {
+				t.Errorf("after %d reads showed the sessions %q", status, f.sessions)
+			}
+		})
+	}
 }
 
 // A list of more leases than are kept in memory at a time.

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -22,7 +24,7 @@ func TestDocumentsComeBackAsWritten(t *testing.T) {
 		now := rapid.Int64Range(0, 4e12).Draw(t, "ms")
 		row := machine.Row{
 			Resource: rapid.StringN(1, 300, 1024).Draw(t, "resource"),
-			Holder:   rapid.String().Draw(t, "holder"), ID: leasehold.NewID(),
+			Holder:   rapid.StringN(1, 50, 256).Draw(t, "holder"), ID: leasehold.NewID(),
 			Token:    rapid.Uint64Range(1, leasehold.MaxToken).Draw(t, "token"),
 			State:    leasehold.State(rapid.IntRange(int(leasehold.StateActive), int(leasehold.StateBroken)).Draw(t, "state")),
 			Acquired: now, Renewed: now + 5,
@@ -111,11 +113,46 @@ func TestDocumentIDs(t *testing.T) {
 
 func TestSessionsAreBounded(t *testing.T) {
 	var s sessions
-	for i := range maxSessions + 10 {
+	for i := range 3*maxSessions + 10 {
 		token := fmt.Sprint(i)
-		s.put(token, &token)
+		s.put(token, token)
 	}
-	if n := len(s.tokens); n > maxSessions {
-		t.Errorf("%d tokens are kept, want at most %d", n, maxSessions)
+	if n := len(s.tokens) + len(s.older); n > 2*maxSessions {
+		t.Errorf("%d tokens are kept, want at most %d", n, 2*maxSessions)
+	}
+	if s.get(fmt.Sprint(3*maxSessions-1)) == nil || s.get(fmt.Sprint(3*maxSessions)) == nil {
+		t.Error("a recent token was forgotten")
+	}
+}
+
+// Answers may overtake each other: the later session counts, whichever comes last.
+func TestLatestSessionCounts(t *testing.T) {
+	for _, c := range []struct{ first, second, want string }{
+		{"0:-1#7", "0:-1#9", "0:-1#9"},
+		{"0:-1#10", "0:-1#9", "0:-1#10"},
+		{"0:1#10#1=8", "0:1#9#1=9", "0:1#10#1=8"},
+		{"0:1#10", "0:2#9", "0:2#9"},
+		{"0:1#10", "3:1#9", "3:1#9"}, // the partition was split
+		{"0:10", "0:9", "0:9"},
+		{"0:1#10", "odd#x", "odd#x"},
+		{"0:1#10", "", "0:1#10"},
+	} {
+		var s sessions
+		s.put("k", c.first)
+		s.put("k", c.second)
+		if got := s.get("k"); got == nil || *got != c.want {
+			t.Errorf("%q, then %q: %v, want %q", c.first, c.second, got, c.want)
+		}
+	}
+}
+
+// A region that has just become a reading one is no matter of permissions.
+func TestForbidden(t *testing.T) {
+	for substatus, want := range map[string]leasehold.Reason{"": leasehold.ReasonForbidden, "5300": leasehold.ReasonForbidden, "3": leasehold.ReasonUnavailable} {
+		resp := &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"X-Ms-Substatus": {substatus}}}
+		err := &azcore.ResponseError{StatusCode: resp.StatusCode, RawResponse: resp}
+		if got := classify(t.Context(), write, err).reason; got != want {
+			t.Errorf("403 with substatus %q = %s, want %s", substatus, got, want)
+		}
 	}
 }

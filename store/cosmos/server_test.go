@@ -160,6 +160,7 @@ func TestBadNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Acquire after it is healed = %v", err)
 	}
+	time.Sleep(time.Second) // so that nothing is in hand, and the renewal reads first
 	network.Cut()
 	start := time.Now()
 	_, err = s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})

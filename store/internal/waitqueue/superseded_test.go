@@ -72,7 +72,6 @@ func (s *service) repeat(ctx context.Context, r leasehold.AcquireRequest) (lease
 // first one, even before that is woken.
 func TestJoiningDoesNotOvertake(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *service) {
-		s.queues.opts.Repeat = s.repeat
 		s.hold(leasehold.Infinite)
 		first := s.wait(request("first"))
 		s.delay = time.Second // the joining try is on its way
@@ -82,11 +81,36 @@ func TestJoiningDoesNotOvertake(t *testing.T) {
 		synctest.Wait()
 		s.free() // at the service; nobody was woken yet
 		time.Sleep(3 * time.Second)
-		first.granted() // the joining try has seen that it is free
+		if g := first.granted(); g.Waited != time.Second {
+			t.Errorf("the first one tried after %v, want 1s: when the joining try had seen that it is free", g.Waited)
+		}
 		joiner.still()
 		again := s.start(withID(request("first"), first.grant.ID))
 		if g := again.granted(); !g.Idempotent || g.Token != first.grant.Token {
 			t.Errorf("a repeated request = %+v, want the lease that it has", g)
+		}
+	})
+}
+
+// A try that is due comes before those of joiners: a release is not held up by
+// them.
+func TestDueTryComesFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *service) {
+		s.hold(leasehold.Infinite)
+		first := s.wait(request("first"))
+		s.delay = time.Second
+		var joiners []*waiting
+		for range 5 {
+			joiners = append(joiners, s.start(withID(request("joiner"), leasehold.NewID())))
+		}
+		synctest.Wait() // one of them tries
+		s.free()
+		s.queues.Wake("r")
+		if g := first.granted(); g.Waited != time.Second {
+			t.Errorf("the first one tried after %v, want 1s: after the one try under way", g.Waited)
+		}
+		for _, w := range joiners {
+			w.still()
 		}
 	})
 }

@@ -128,7 +128,7 @@ func (q *Queues) queueError(w *waiter) error {
 func (q *Queues) tryOnce(ctx context.Context, w *waiter) (g leasehold.Grant, err error, done bool) {
 	sent := time.Now()
 	try := q.opts.Try
-	if w.behind && q.opts.Repeat != nil {
+	if w.behind {
 		try = q.opts.Repeat
 	}
 	g, err = try(ctx, w.r)
@@ -171,9 +171,7 @@ func (q *Queues) tried(w *waiter, g leasehold.Grant, err error, left bool) (wait
 	default:
 		q.remove(w)
 	}
-	if !x.due {
-		x.setIdle()
-	}
+	x.setIdle()
 	x.signalRepeats()
 	return waits
 }

@@ -6,6 +6,7 @@
 //	s.queues = waitqueue.New(waitqueue.Options{
 //		Store:   "redis",
 //		Try:     s.tryAcquire, // one attempt; a conflict says when the lease in the way ends
+//		Repeat:  s.tryRepeat,  // one attempt that grants nothing new
 //		Release: s.Release,    // for a grant that nobody received
 //	})
 //
@@ -54,8 +55,8 @@ import (
 // DefaultTimeout ends a wait whose request has no Timeout.
 const DefaultTimeout = 30 * time.Second
 
-// Options says whose queues they are and how to acquire. Try and Release are
-// required.
+// Options says whose queues they are and how to acquire. Try, Repeat and Release
+// are required.
 type Options struct {
 	// Store is the store's kind, for errors.
 	Store string
@@ -72,8 +73,7 @@ type Options struct {
 	// Repeat is Try for a request that is not the first in the queue, and may
 	// repeat an acquire that succeeded: it answers the lease that the request has
 	// already and grants nothing new, which would overtake the first. Where the
-	// resource is free it answers ReasonHeld without Current. Nil: Try, and a
-	// waiter with an ID may overtake others as it joins.
+	// resource is free it answers ReasonHeld without Current.
 	Repeat func(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error)
 
 	// Release releases a grant that came as its caller left. It gets a context of
@@ -117,10 +117,11 @@ func New(o Options) *Queues {
 //
 // It ends with ReasonTimeout after the request's Timeout; with ReasonCancelled
 // when ctx ends; with ReasonSuperseded when another request with the same ID comes
-// to wait in this process, and takes over its place; with ReasonUnavailable when the queues are closed; and with the
-// error of its own try where that is no conflict. A grant that arrives when ctx
-// has ended is released and answered as ReasonCancelled; if its ID was proposed
-// it stays and is ReasonUnknown: the caller can find it again by its id.
+// to wait in this process, and takes over its place; with ReasonUnavailable when
+// the queues are closed; and with the error of its own try where that is no
+// conflict. A grant that arrives when ctx has ended is released and answered as
+// ReasonCancelled; if its ID was proposed it stays and is ReasonUnknown: the caller
+// can find it again by its id.
 func (q *Queues) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	if r.Timeout == 0 {
 		r.Timeout = DefaultTimeout

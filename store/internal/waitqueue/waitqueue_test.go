@@ -34,7 +34,7 @@ func inBubble(t *testing.T, f func(t *testing.T, s *service)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{t: t}
-		s.queues = New(Options{Store: "far", Try: s.try, Release: s.release, Failed: s.report})
+		s.queues = New(Options{Store: "far", Try: s.try, Repeat: s.repeat, Release: s.release, Failed: s.report})
 		defer s.queues.Close()
 		f(t, s)
 	})
