@@ -66,7 +66,7 @@ func Kinds() []string {
 var lacks = map[string][]Power{
 	KindMemory: {},
 	KindSQLite: {},
-	KindServer: {HealthNames},
+	KindServer: {HealthNames, CancelRecords},
 	KindRedis:  {Priorities, KeptPlaces, ShownQueue, ForceRelease, Memory, Watching},
 	KindAzblob: {
 		Priorities, KeptPlaces, ShownQueue, Transfer, ForceRelease, Finding, Memory, UniqueIDs,

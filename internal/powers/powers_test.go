@@ -20,7 +20,7 @@ var mayLack = func() map[string][]powers.Power {
 	cosmos := slices.Concat(redis, []powers.Power{powers.History, powers.Settings})
 	azblob := slices.Concat(cosmos, []powers.Power{powers.Finding, powers.Transfer, powers.MaxRenewals, powers.UniqueIDs})
 	return map[string][]powers.Power{
-		powers.KindServer: {powers.HealthNames},
+		powers.KindServer: {powers.HealthNames, powers.CancelRecords},
 		powers.KindRedis:  redis, powers.KindCosmos: cosmos, powers.KindAzblob: azblob,
 	}
 }()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/server/auth"
@@ -80,7 +81,7 @@ func onPipes(t testing.TB, h http.Handler) *pipes {
 // notHere is what the API does not do: the names of health checks are the
 // server's own. And a wait is left by taking its place over, which is another
 // wait, with a record of its own.
-var notHere = []storetest.Capability{storetest.HealthNames, storetest.CancelRecords}
+var notHere = powers.Lacks[storetest.Capability](powers.KindServer)
 
 // The whole contract, with a wire in between.
 func TestConformance(t *testing.T) {
