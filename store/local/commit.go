@@ -28,7 +28,7 @@ func (e *Engine) commitPending() {
 	}
 	started := e.feed.now()
 	err := e.journal.Commit(&b.Batch)
-	observed := e.feed.add(b.changes, started, err)
+	observed := e.feed.add(b.decided, started, err)
 	e.mu.Lock()
 	e.countCommit(err, observed)
 	if err != nil {

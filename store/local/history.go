@@ -92,7 +92,7 @@ func (e *Engine) purgeThrough(after, through uint64, n int) (*batch, int, error)
 	e.purged = through
 	e.kept -= int64(n)
 	e.purging = e.batches.pending
-	e.purging.changes++
+	e.purging.decided++
 	e.purging.cleaned.HistoryPurged += n
 	e.record(leasehold.Record{
 		At: e.clock.now().WallTime(), Kind: leasehold.KindPurged, Why: "retention",

@@ -45,7 +45,7 @@ func (e *Engine) applyDecision(resource string, id leasehold.ID, decide func(eng
 	}
 	e.apply(now, d.Outcome)
 	if len(d.Outcome.Steps) == 0 && (len(d.Extras) > 0 || d.Forget) {
-		b.changes++
+		b.decided++
 	}
 	if ent := e.table.rows[resource]; d.Forget && ent != nil {
 		e.forget(ent)

@@ -148,7 +148,7 @@ func (s *state) byID(id leasehold.ID, resource string) machine.Row {
 // the batch that the answer must wait for, or nil.
 func (s *state) apply(now machine.Instant, out machine.Outcome) *batch {
 	if len(out.Steps) > 0 {
-		s.batches.pending.changes++
+		s.batches.pending.decided++
 	}
 	for _, step := range out.Steps {
 		s.applyStep(now, step)

@@ -105,7 +105,7 @@ func (s *state) forgetOld(now machine.Instant, limit int) (n int) {
 				break
 			}
 			s.forget(oldest)
-			s.batches.pending.changes++
+			s.batches.pending.decided++
 			n++
 		}
 	}
