@@ -1,8 +1,10 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -437,6 +439,49 @@ func TestExpiriesAreCounted(t *testing.T) {
 		})
 		if a := <-got; a.err != nil {
 			t.Errorf("Wait = %v", a.err)
+		}
+	})
+}
+
+// TestOutagesAreLogged: their start and their end, and no lease id.
+func TestOutagesAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		d := newDisk()
+		e, err := Open(t.Context(), d, &Options{Kind: "test", Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
+			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey {
+					return slog.Attr{}
+				}
+				return a
+			},
+		}))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := acquire(t, e, "r", "h", time.Hour)
+		d.mu.Lock()
+		failing := d.commits + 1
+		d.failCommit = func(n int) fault {
+			if n == failing {
+				return unwritten
+			}
+			return fine
+		}
+		d.failLoads = 3
+		d.mu.Unlock()
+		_, err = e.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID})
+		wantReason(t, "Renew", err, leasehold.ReasonUnknown)
+		time.Sleep(time.Minute)
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want := `level=ERROR msg="the store is unavailable: a commit failed" store=test error="the disk said no"
+level=ERROR msg="the store cannot be loaded again yet; it is tried until it can" store=test error="the disk said no"
+level=INFO msg="the store is available again" store=test after=70ms
+`
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("log (-want +got):\n%s", diff)
 		}
 	})
 }
