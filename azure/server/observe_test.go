@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
 
 	"github.com/leasehold/leasehold/azure/catalog"
 	"github.com/leasehold/leasehold/azure/content"
@@ -25,6 +26,8 @@ import (
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/store/sqlite"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // requestLog keeps what an observer is told. The spans of requests are in their
 // contexts.
@@ -197,9 +200,9 @@ const (
 func TestObserver(t *testing.T) {
 	l := &requestLog{t: t}
 	c := listen(t, New(newCatalog(t), &Options{Observer: l.observer()}))
-	// do sends a request and compares what the observer is told of it with the
+	// exchange sends a request and compares what the observer is told of it with the
 	// answer.
-	do := func(operation string, status int, code, method, path, body string, headers ...string) {
+	exchange := func(operation string, status int, code, method, path, body string, headers ...string) {
 		t.Helper()
 		got, gotCode, answer := c.send(method, path, body, headers...)
 		if got != status || gotCode != code {
@@ -208,25 +211,25 @@ func TestObserver(t *testing.T) {
 		l.want(Request{Operation: operation, Status: status, Code: code, In: int64(len(body)), Out: int64(len(answer))})
 	}
 	large := strings.Repeat("x", 300<<10)
-	do("CreateContainer", 201, "", "PUT", "/box?restype=container", "")
-	do("PutBlockBlob", 201, "", "PUT", "/box/a", large, "X-Ms-Blob-Type", "BlockBlob")
-	do("GetBlob", 200, "", "GET", "/box/a", "")
-	do("GetBlob", 206, "", "GET", "/box/a", "", "X-Ms-Range", "bytes=0-99")
-	do("GetBlobProperties", 200, "", "HEAD", "/box/a", "")
-	do("GetBlobProperties", 404, "BlobNotFound", "HEAD", "/box/none", "")
+	exchange("CreateContainer", 201, "", "PUT", "/box?restype=container", "")
+	exchange("PutBlockBlob", 201, "", "PUT", "/box/a", large, "X-Ms-Blob-Type", "BlockBlob")
+	exchange("GetBlob", 200, "", "GET", "/box/a", "")
+	exchange("GetBlob", 206, "", "GET", "/box/a", "", "X-Ms-Range", "bytes=0-99")
+	exchange("GetBlobProperties", 200, "", "HEAD", "/box/a", "")
+	exchange("GetBlobProperties", 404, "BlobNotFound", "HEAD", "/box/none", "")
 	lease := func(action string) []string { return []string{"X-Ms-Lease-Action", action, "X-Ms-Lease-Id", idA} }
 	acquire := []string{"X-Ms-Lease-Action", "acquire", "X-Ms-Lease-Duration", "60"}
-	do("LeaseBlobAcquire", 201, "", "PUT", "/box/a?comp=lease", "", append(acquire, "X-Ms-Proposed-Lease-Id", idA)...)
-	do("LeaseBlobAcquire", 409, "LeaseAlreadyPresent", "PUT", "/box/a?comp=lease", "", append(acquire, "X-Ms-Proposed-Lease-Id", idB)...)
-	do("LeaseBlobRenew", 200, "", "PUT", "/box/a?comp=lease", "", lease("renew")...)
-	do("DeleteBlob", 412, "LeaseIdMissing", "DELETE", "/box/a", "")
-	do("LeaseBlobRelease", 200, "", "PUT", "/box/a?comp=lease", "", lease("release")...)
-	do("LeaseContainerBreak", 404, "LeaseNotFound", "PUT", "/box?restype=container&comp=lease", "", "X-Ms-Lease-Action", "break")
-	do("none", 400, "InvalidQueryParameterValue", "GET", "/box/a?comp=nonsense-"+idA, "")
-	do("none", 400, "InvalidUri", "GET", "/", "")
-	do("PreflightBlobRequest", 403, "CorsPreflightFailure", "OPTIONS", "/box/a", "", "Origin", "http://x", "Access-Control-Request-Method", "GET")
-	do("PutBlockBlob", 400, "Md5Mismatch", "PUT", "/box/a", "x", "X-Ms-Blob-Type", "BlockBlob", "Content-MD5", "AAAAAAAAAAAAAAAAAAAAAA==")
-	do("BlobBatch", 400, "InvalidInput", "POST", "?comp=batch", "nonsense", "Content-Type", batchType)
+	exchange("LeaseBlobAcquire", 201, "", "PUT", "/box/a?comp=lease", "", append(acquire, "X-Ms-Proposed-Lease-Id", idA)...)
+	exchange("LeaseBlobAcquire", 409, "LeaseAlreadyPresent", "PUT", "/box/a?comp=lease", "", append(acquire, "X-Ms-Proposed-Lease-Id", idB)...)
+	exchange("LeaseBlobRenew", 200, "", "PUT", "/box/a?comp=lease", "", lease("renew")...)
+	exchange("DeleteBlob", 412, "LeaseIdMissing", "DELETE", "/box/a", "")
+	exchange("LeaseBlobRelease", 200, "", "PUT", "/box/a?comp=lease", "", lease("release")...)
+	exchange("LeaseContainerBreak", 404, "LeaseNotFound", "PUT", "/box?restype=container&comp=lease", "", "X-Ms-Lease-Action", "break")
+	exchange("none", 400, "InvalidQueryParameterValue", "GET", "/box/a?comp=nonsense-"+idA, "")
+	exchange("none", 400, "InvalidUri", "GET", "/", "")
+	exchange("PreflightBlobRequest", 403, "CorsPreflightFailure", "OPTIONS", "/box/a", "", "Origin", "http://x", "Access-Control-Request-Method", "GET")
+	exchange("PutBlockBlob", 400, "Md5Mismatch", "PUT", "/box/a", "x", "X-Ms-Blob-Type", "BlockBlob", "Content-MD5", "AAAAAAAAAAAAAAAAAAAAAA==")
+	exchange("BlobBatch", 400, "InvalidInput", "POST", "?comp=batch", "nonsense", "Content-Type", batchType)
 
 	body := parts("DELETE /blob/devstoreaccount1/box/a HTTP/1.1\r\n\r\n", "DELETE /blob/devstoreaccount1/box/none HTTP/1.1\r\n\r\n")
 	status, _, answer := c.send("POST", "?comp=batch", body, "Content-Type", batchType)
