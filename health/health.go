@@ -163,15 +163,11 @@ func (c *check) release(ctx context.Context) error {
 	return err
 }
 
-// retry repeats the call until it succeeds, is refused or time is up. Each
-// attempt gets half of the time that is left, so that one which hangs can be
-// followed by another. It returns the first failure and the last error.
+// retry repeats the call until it succeeds, is refused or time is up. It returns
+// the first failure, and the error of the last attempt.
 func retry(ctx context.Context, call func(context.Context) error) (failed, err error) {
 	for pause := firstPause; ; pause *= 2 {
-		end, _ := ctx.Deadline()
-		attempt, cancel := context.WithTimeout(ctx, time.Until(end)/2)
-		err = call(attempt)
-		cancel()
+		err = call(ctx)
 		if err == nil || !transient(err) {
 			return failed, err
 		}
