@@ -85,6 +85,67 @@ func TestNothingConfiguredAllocatesNothing(t *testing.T) {
 	}
 }
 
+// TestManagerCostsNothingMore either: with no SDK it is the one without telemetry.
+func TestManagerCostsNothingMore(t *testing.T) {
+	use := func(m *leasehold.Manager) func() {
+		return func() {
+			h, err := m.TryAcquire(context.Background(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Release(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	inner := &constantStore{grant: leasehold.Grant{Lease: leasehold.Lease{Token: 1, TTL: leasehold.Infinite}}}
+	bare, err := leasehold.NewManager(inner, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bare.Close(t.Context())
+	observed, err := newTelemetry(t, nil).NewManager(inner, "redis", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer observed.Close(t.Context())
+	if without, with := testing.AllocsPerRun(1000, use(bare)), testing.AllocsPerRun(1000, use(observed)); with > without {
+		t.Errorf("%v allocations with telemetry, %v without", with, without)
+	}
+}
+
+// BenchmarkManager acquires and releases by a Manager.
+func BenchmarkManager(b *testing.B) {
+	inner := &constantStore{grant: leasehold.Grant{Lease: leasehold.Lease{Token: 1, TTL: leasehold.Infinite}}}
+	metrics := metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))
+	for _, kind := range []struct {
+		name  string
+		start func() (*leasehold.Manager, error)
+	}{
+		{"bare", func() (*leasehold.Manager, error) { return leasehold.NewManager(inner, nil) }},
+		{"none", func() (*leasehold.Manager, error) { return newTelemetry(b, nil).NewManager(inner, "redis", nil) }},
+		{"metrics", func() (*leasehold.Manager, error) {
+			return newTelemetry(b, &telemetry.Options{MeterProvider: metrics}).NewManager(inner, "redis", nil)
+		}},
+	} {
+		b.Run(kind.name, func(b *testing.B) {
+			m, err := kind.start()
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer m.Close(context.Background())
+			b.ReportAllocs()
+			for b.Loop() {
+				h, err := m.TryAcquire(context.Background(), "a")
+				if err != nil {
+					b.Fatal(err)
+				}
+				h.Release(context.Background())
+			}
+		})
+	}
+}
+
 // BenchmarkCost compares the store alone with telemetry around it: /none without an
 // SDK, /metrics with one for metrics, /traces with spans as well. ns/op of /bare is
 // what the benchmark itself costs.
