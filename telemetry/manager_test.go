@@ -504,3 +504,30 @@ func TestNotWrappedTwice(t *testing.T) {
 	}
 	f.one("Lease.TryAcquire")
 }
+
+// TestLossShowsFailuresSinceTheLastSuccess and none from before.
+func TestLossShowsFailuresSinceTheLastSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		s := chaos.Wrap(newMemory(t), nil)
+		h, err := newManager(t, f, s, nil).TryAcquire(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.SetDown(true)
+		time.Sleep(40*time.Second + time.Millisecond) // one renewal has failed
+		s.SetDown(false)
+		time.Sleep(30 * time.Second) // another has not
+		s.SetDown(true)
+		<-h.Context().Done()
+		synctest.Wait()
+		if f.values()["leasing.renewals.succeeded{provider=redis,result=success}"] != 1 {
+			t.Fatal("no renewal succeeded, so there was nothing to forget")
+		}
+		lost := f.one("Lease.Lost")
+		all := int(f.values()["leasing.renewals.failed{provider=redis,result=failure}"])
+		if first := attrs(lost.Events()[0].Attributes)["lease.attempt"]; len(lost.Events()) != all-1 || first != int64(1) {
+			t.Errorf("%d attempts from number %v, want all %d but the first failure, from 1", len(lost.Events()), first, all)
+		}
+	})
+}
