@@ -15,6 +15,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -41,7 +42,6 @@ import (
 // scope is the name of the meter, the tracer and the logger.
 const scope = telemetry.ScopeName
 
-// closeWithin is how long Close waits for what is still to be exported.
 const closeWithin = 5 * time.Second
 
 // Options say what is observed. The zero value is fine.
@@ -49,6 +49,9 @@ type Options struct {
 	Version string // of the program
 	Log     *Log   // where records go; nil: nowhere but to OTLP
 	Page    bool   // there is a page of metrics
+
+	// CloseWithin is how long Close may wait for an exporter. Zero: 5 s.
+	CloseWithin time.Duration
 }
 
 // Program is the telemetry of this process. Make it with Start, end it with Close.
@@ -148,7 +151,7 @@ func (p *Program) Tracing() bool { return p.config.traces.export }
 
 // Close exports what is still there, if it can be done soon.
 func (p *Program) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(p.options.CloseWithin, closeWithin))
 	defer cancel()
 	var err error
 	for _, c := range p.closers {

@@ -94,7 +94,7 @@ func TestLogLevel(t *testing.T) {
 		if got.Level != c.name || level.Level() != c.level {
 			t.Errorf("PUT %s = %q, and the level is %v", c.name, got.Level, level.Level())
 		}
-		if line := "msg=\"changed the log level\""; !strings.Contains(d.log.String(), line) || !strings.Contains(d.log.String(), "level="+c.name) {
+		if line := "msg=\"changed the log level\""; !strings.Contains(d.log.String(), line) || !strings.Contains(d.log.String(), "to="+c.name) {
 			t.Errorf("the log has no line of the change to %s:\n%s", c.name, d.log)
 		}
 	}
