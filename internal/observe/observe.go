@@ -42,7 +42,10 @@ import (
 // scope is the name of the meter, the tracer and the logger.
 const scope = telemetry.ScopeName
 
-const closeWithin = 5 * time.Second
+const (
+	closeWithin = 5 * time.Second
+	flushWithin = 2 * time.Second
+)
 
 // Options say what is observed. The zero value is fine.
 type Options struct {
@@ -62,6 +65,7 @@ type Program struct {
 	options  Options
 	config   config
 	registry *prometheus.Registry
+	flush    func(context.Context) error // of metrics
 	closers  []func(context.Context) error
 }
 
@@ -122,7 +126,7 @@ func (p *Program) startMetrics(ctx context.Context) error {
 		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter)))
 	}
 	meters := sdkmetric.NewMeterProvider(options...)
-	p.Meters = meters
+	p.Meters, p.flush = meters, meters.ForceFlush
 	p.closers = append(p.closers, meters.Shutdown)
 	return p.registerBuild()
 }
@@ -148,6 +152,15 @@ func (p *Program) Page() http.Handler {
 
 // Tracing reports whether spans are exported.
 func (p *Program) Tracing() bool { return p.config.traces.export }
+
+// flushMetrics exports metrics now, if that can be done soon.
+func (p *Program) flushMetrics() {
+	ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
+	defer cancel()
+	if err := p.flush(ctx); err != nil {
+		p.options.Log.telemetryFailed(redact(err.Error(), p.config.secrets))
+	}
+}
 
 // Close exports what is still there, if it can be done soon.
 func (p *Program) Close() error {
