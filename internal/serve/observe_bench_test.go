@@ -24,8 +24,13 @@ import (
 // process uses up: what else the machine does changes only the clock's seconds. The
 // shares are medians of the turns.
 func BenchmarkObserved(b *testing.B) {
+	b.Run("memory", func(b *testing.B) { benchmarkObserved(b, true) })
+	b.Run("disk", func(b *testing.B) { benchmarkObserved(b, false) }) // as leasehold serve is by default
+}
+
+func benchmarkObserved(b *testing.B, inMemory bool) {
 	const workers, turn = 64, 300 * time.Millisecond
-	servers := []*benchServer{startBench(b, false, false), startBench(b, true, false), startBench(b, true, true)}
+	servers := []*benchServer{startBench(b, inMemory, false, false), startBench(b, inMemory, true, false), startBench(b, inMemory, true, true)}
 	for _, s := range servers {
 		s.run(workers, turn) // warm up
 	}
@@ -44,9 +49,9 @@ func BenchmarkObserved(b *testing.B) {
 
 type benchServer struct{ store *remote.Store }
 
-func startBench(b *testing.B, metrics, logs bool) *benchServer {
+func startBench(b *testing.B, inMemory, metrics, logs bool) *benchServer {
 	o := Defaults()
-	o.Listen, o.BlobListen, o.InMemory, o.Rate = "127.0.0.1:0", BlobOff, true, -1
+	o.Listen, o.BlobListen, o.InMemory, o.Rate, o.Data = "127.0.0.1:0", BlobOff, inMemory, -1, b.TempDir()
 	if metrics {
 		file, err := os.Create(b.TempDir() + "/log")
 		if err != nil {
