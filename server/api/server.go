@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/health"
 	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/internal/rest"
@@ -18,9 +19,15 @@ import (
 
 // Options adjusts a Server. Nil and the zero value are the defaults.
 type Options struct {
-	// Logger gets requests (Debug), what operators did (Info) and failures
-	// (Error). Nil: nothing is logged.
+	// Logger gets requests (Debug), what became of leases and what operators did
+	// (Info), and failures (Error). Nil: nothing is logged.
 	Logger *slog.Logger
+
+	// Observer sees each operation. Nil: none does.
+	Observer Observer
+
+	// Metrics serves GET /metrics to readers. Nil: that is unsupported.
+	Metrics http.Handler
 
 	// StoreTimeout limits each operation of the store, waiting not counted.
 	// Zero: 5 s.
@@ -56,10 +63,17 @@ type Options struct {
 	// count like requests. Nil: auth.AllowOperation.
 	AllowOperation func(context.Context) (wait time.Duration, ok bool)
 
+	// Health is how leases are tried for /health/leasing. Its Name is __healthcheck__:server
+	// by default.
+	Health health.Options
+
+	// LogLevel is read and changed with /v1/log-level. Nil: that is unsupported.
+	LogLevel *slog.LevelVar
+
 	// TempDir is where a backup is put together. Empty: os.TempDir().
 	TempDir string
 
-	// Version is shown by /metrics and /openapi.json. Empty: "dev".
+	// Version is shown by /openapi.json. Empty: "dev".
 	Version string
 }
 
@@ -84,6 +98,7 @@ func (o *Options) withDefaults() Options {
 	full.MaxStreamsPerCaller = cmp.Or(full.MaxStreamsPerCaller, 32)
 	full.MaxScans = cmp.Or(full.MaxScans, 16)
 	full.MaxScansPerCaller = cmp.Or(full.MaxScansPerCaller, 4)
+	full.Health = completeHealth(full.Health)
 	full.Version = cmp.Or(full.Version, "dev")
 	return full
 }
@@ -95,7 +110,6 @@ type Server struct {
 	endpoints []*endpoint
 	router    rest.Router[*call]
 	batchable map[string]*endpoint // by ID
-	metrics   *metrics
 	leasing   leasingCheck
 
 	waiters, streams, scans *callerLimit
@@ -133,7 +147,6 @@ func New(store leasehold.Store, o *Options) *Server {
 		}
 	}
 	s.router = rest.NewRouter(s.endpoints)
-	s.metrics = newMetrics(s.endpoints)
 	s.openapi = sync.OnceValue(func() []byte { return rest.OpenAPI(s.endpoints, info(s.o.Version)) })
 	s.page = sync.OnceValue(func() []byte { return rest.Page("Leasehold: JSON API", intro, sections, codes) })
 	return s
