@@ -28,7 +28,7 @@ func openSQLite(ctx context.Context, u storeURL, o Options) (leasehold.Store, er
 	// A nil *sqlite.Store in the interface would not be nil.
 	store, err := sqlite.Open(ctx, file, &sqlite.Options{
 		Durability: durability, Modules: o.Modules, MustExist: o.MustExist, Reach: o.Reach,
-		Reserve: o.Reserve, Logger: o.Logger,
+		Reserve: o.Reserve, Logger: o.Logger, Observer: o.Observer,
 	})
 	if err != nil {
 		return nil, err
@@ -67,9 +67,9 @@ func (u storeURL) durability() (sqlite.Durability, error) {
 	}
 }
 
-func openMemory(_ context.Context, u storeURL, _ Options) (leasehold.Store, error) {
+func openMemory(_ context.Context, u storeURL, o Options) (leasehold.Store, error) {
 	if u.rest != "" {
 		return nil, invalid("names something after memory:, which has no name; want memory:")
 	}
-	return memory.New(), nil
+	return memory.Open(&memory.Options{Observer: o.Observer}), nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/internal/powers"
+	"github.com/leasehold/leasehold/store/local"
 )
 
 // Options are what a URL cannot or should not say. Nil is fine. A store ignores the
@@ -65,6 +66,9 @@ type Options struct {
 
 	// Logger logs what a store does by itself. Default: none.
 	Logger *slog.Logger
+
+	// Observer is told of the commits of an embedded store. Default: nobody is.
+	Observer *local.Observer
 }
 
 // driver is one kind of store.

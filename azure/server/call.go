@@ -31,8 +31,9 @@ type call struct {
 
 	batch *call // that it is a part of; nil: it came alone
 
-	status int    // of the answer; zero: there is none yet
-	code   string // of the error, if it was one
+	status int                           // of the answer; zero: there is none yet
+	code   string                        // of the error, if it was one
+	end    func(status int, code string) // of Observer.Start; nil: there is none
 }
 
 // header returns the headers of the answer.

@@ -19,10 +19,10 @@ func (s *Server) answerError(c *call, err error) {
 	if e.Status >= http.StatusInternalServerError && !chosen(err) {
 		s.logFailure(c, err)
 	}
+	c.code = e.Code
 	if c.status != 0 {
 		c.abort()
 	}
-	c.code = e.Code
 	h := c.header()
 	for _, name := range []string{"Content-Md5", "Content-Encoding", "Content-Range", "Content-Disposition"} {
 		h.Del(name) // of a blob that is not sent after all

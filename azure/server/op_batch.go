@@ -157,7 +157,9 @@ func (s *Server) runAll(parts []*part) {
 func (s *Server) spendRate(c *call) bool {
 	wait, ok := auth.AllowOperation(c.r.Context())
 	if !ok {
+		c.started = time.Now()
 		defer s.finish(c)
+		s.start(c)
 		s.setHeaders(c)
 		busy := azerr.New(azerr.ServerBusy).With("The token makes too many requests, of which each part of a batch is one.")
 		busy.Header = http.Header{"Retry-After": {wholeSeconds(max(wait, time.Millisecond))}}
@@ -167,7 +169,9 @@ func (s *Server) spendRate(c *call) bool {
 }
 
 func (s *Server) runPart(c *call) {
+	c.started = time.Now()
 	defer s.finish(c)
+	s.start(c)
 	s.setHeaders(c)
 	if err := s.run(c); err != nil {
 		s.answerError(c, err)

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -17,6 +19,7 @@ func (s *Server) lease(c *call) error {
 		return err
 	}
 	answer, err := s.catalog.Lease(c.r.Context(), c.ref, request)
+	s.logLease(c, request.Action, err)
 	if err != nil {
 		return err
 	}
@@ -33,6 +36,37 @@ func (s *Server) lease(c *call) error {
 		return c.answer(http.StatusAccepted)
 	}
 	return c.answer(http.StatusOK)
+}
+
+// What the log says of lease operations.
+var leaseLines = map[catalog.Action]string{
+	catalog.Acquire: "blob lease acquired",
+	catalog.Renew:   "blob lease renewed",
+	catalog.Change:  "blob lease changed",
+	catalog.Release: "blob lease released",
+	catalog.Break:   "blob lease broken",
+}
+
+// logLease logs what became of a lease operation, without its ids: a refusal by
+// a lease too, and failures elsewhere.
+func (s *Server) logLease(c *call, action catalog.Action, err error) {
+	var refused *catalog.LeaseError
+	if err != nil && !errors.As(err, &refused) {
+		return
+	}
+	level, line := slog.LevelInfo, leaseLines[action]
+	if action == catalog.Renew && err == nil {
+		level = slog.LevelDebug
+	}
+	if !s.log.Enabled(c.r.Context(), level) {
+		return
+	}
+	attrs := c.attrs(slog.String("blob", c.ref.Blob))
+	if err != nil {
+		line = "blob lease refused"
+		attrs = append(attrs, slog.String("code", c.azureError(err).Code))
+	}
+	s.log.LogAttrs(c.r.Context(), level, line, attrs...)
 }
 
 // wholeSeconds rounds up, so that a client that waits so long waits long enough.

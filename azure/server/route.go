@@ -44,6 +44,7 @@ const (
 // its caller must be permitted, and what answers it.
 type operation struct {
 	Name  string // as Azure names it
+	ID    string // the name in one word; newRoutes sets it
 	Level level
 
 	// Method is the verb; "GET HEAD" stands for both.
@@ -117,6 +118,7 @@ type routes map[route]map[string][]*operation
 func newRoutes(table []operation) routes {
 	found := routes{}
 	for _, o := range table {
+		o.ID = operationID(o.Name)
 		o.Header = http.CanonicalHeaderKey(o.Header) // once, not for every request
 		if o.Need.ResourceType == 0 {
 			o.Need.ResourceType = resourceTypes[o.Level]

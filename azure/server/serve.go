@@ -36,22 +36,37 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve finds out which operation is meant and runs it.
 func (s *Server) serve(c *call) error {
-	if s.closed != "" && !c.api.authenticated {
-		return azerr.New(azerr.AuthorizationFailure).With("%s", s.closed)
-	}
-	if err := s.parseAddress(c); err != nil {
-		return err
-	}
-	if c.r.Method == http.MethodOptions {
+	unreadable, unknown := s.identify(c)
+	s.start(c)
+	switch {
+	case unreadable != nil:
+		return unreadable
+	case c.op == preflight:
 		return s.answerPreflight(c)
 	}
 	if err := s.setCORS(c); err != nil {
 		return err
 	}
-	if err := s.findOperation(c); err != nil {
-		return err
+	if unknown != nil {
+		return unknown
 	}
 	return s.run(c)
+}
+
+// identify reads the address and finds the operation. Why that is impossible is
+// returned apart, since a browser's page may see only the latter.
+func (s *Server) identify(c *call) (unreadable, unknown error) {
+	if s.closed != "" && !c.api.authenticated {
+		return azerr.New(azerr.AuthorizationFailure).With("%s", s.closed), nil
+	}
+	if err := s.parseAddress(c); err != nil {
+		return err, nil
+	}
+	if c.r.Method == http.MethodOptions {
+		c.op = preflight
+		return nil, nil
+	}
+	return nil, s.findOperation(c)
 }
 
 // run authorizes the caller, reads lease id and conditions, and lets the handler
@@ -110,15 +125,12 @@ func printable(s string) bool {
 	return true
 }
 
-// finish catches a panic and logs the request: its operation and outcome, and
-// nothing of its address, which may hold a signature.
+// finish catches a panic and reports the request, also one whose answer is given
+// up half-way.
 func (s *Server) finish(c *call) {
+	defer s.report(c)
 	if p := recover(); p != nil {
 		s.answerPanic(c, p)
-	}
-	if s.log.Enabled(c.r.Context(), slog.LevelDebug) {
-		s.log.LogAttrs(c.r.Context(), slog.LevelDebug, "blob request", c.attrs(
-			slog.Int("status", c.status), slog.String("code", c.code), slog.Duration("took", time.Since(c.started)))...)
 	}
 }
 
@@ -135,7 +147,7 @@ func (s *Server) answerPanic(c *call, p any) {
 
 // attrs says which request a log line is about.
 func (c *call) attrs(more ...slog.Attr) []slog.Attr {
-	name := "none"
+	name := noOperation
 	if c.op != nil {
 		name = c.op.Name
 	}

@@ -51,8 +51,12 @@ type Options struct {
 	// every request with this text. PlainHandler serves all the same.
 	Closed string
 
-	// Logger gets requests (Debug) and failures (Error). Default: none.
+	// Logger gets requests (Debug), lease operations (Info; renewals Debug) and
+	// failures (Error), with the request's context. Default: none.
 	Logger *slog.Logger
+
+	// Observer is told of requests. Default: nobody is.
+	Observer *Observer
 
 	// StallTimeout is how long a request may go on without a byte sent or
 	// received, and without an answer from the disk. Zero: 1 min.
@@ -67,6 +71,7 @@ type Server struct {
 	catalog  *catalog.Catalog
 	hosts    []string // in lower case; none: any
 	log      *slog.Logger
+	observer Observer
 	name     []string // the Server header
 	accounts *sign.Accounts
 	routes   routes
@@ -86,6 +91,9 @@ func New(c *catalog.Catalog, o *Options) *Server {
 		catalog: c, log: o.Logger, name: []string{"Leasehold"}, routes: newRoutes(operations),
 		closed:       o.Closed,
 		stallTimeout: cmp.Or(o.StallTimeout, stallTimeout),
+	}
+	if o.Observer != nil {
+		s.observer = *o.Observer
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -25,6 +25,7 @@ type stallWriter struct {
 	timer   *time.Timer // ends the request's context
 	cancel  context.CancelFunc
 	until   time.Time // the deadline of writes
+	in, out int64     // bytes of the bodies that were read and written
 }
 
 // watchStalls returns the writer, and the request with a context that ends when it
@@ -51,6 +52,7 @@ func (s *stallWriter) Write(b []byte) (n int, err error) {
 		s.extend(&s.until, s.rc.SetWriteDeadline)
 		m, err := s.ResponseWriter.Write(b[n:min(n+maxWrite, len(b))])
 		n += m
+		s.out += int64(m)
 		if err != nil || n == len(b) {
 			return n, err
 		}
@@ -101,6 +103,7 @@ func (c *call) body() io.Reader {
 func (r *stallReader) Read(b []byte) (int, error) {
 	r.writer.extend(&r.until, r.writer.rc.SetReadDeadline)
 	n, err := r.Reader.Read(b)
+	r.writer.in += int64(n)
 	if errors.Is(err, io.EOF) { // a client that has sent all may be silent
 		_ = r.writer.rc.SetReadDeadline(time.Time{})
 	}

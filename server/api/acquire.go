@@ -33,8 +33,10 @@ func acquire(c *call, in wire.AcquireRequest) (wire.Grant, error) {
 	r.Caller = c.caller.Name
 	g, err := grant(c, r, in.Blocking, wait)
 	if err != nil {
+		c.logConflict(r, err)
 		return wire.Grant{}, err
 	}
+	c.logLease(slog.LevelInfo, "acquired", g.Lease)
 	if g.Idempotent {
 		c.status = http.StatusOK
 	}
@@ -142,7 +144,7 @@ func waitInQueue(c *call, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 	defer s.waiters.exit(c.caller.Name)
 	c.waited = true
 	_ = c.rc.SetReadDeadline(time.Time{}) // a server's read timeout would end the wait as if the client had left
-	ctx, cancel := s.untilDrained(c.r.Context())
+	ctx, cancel := s.untilDrained(c.ctx)
 	defer cancel()
 	return callStoreFor(c, ctx, r.Timeout, waiter.Wait, r)
 }
@@ -150,7 +152,7 @@ func waitInQueue(c *call, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 // releaseUndelivered releases a lease whose grant did not reach its client, which
 // cannot request it again without its id.
 func releaseUndelivered(c *call, l leasehold.Lease) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), c.s.o.StoreTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), c.s.o.StoreTimeout)
 	defer cancel()
 	_, err := c.s.store.Release(ctx, leasehold.ReleaseRequest{ID: l.ID, Resource: l.Resource, Why: leasehold.WhyAbandoned})
 	level, attrs := slog.LevelDebug, []slog.Attr{slog.String("resource", l.Resource), slog.Uint64("token", l.Token)}

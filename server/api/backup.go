@@ -27,7 +27,7 @@ func backup(c *call, _ rest.None) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	ctx, cancel := s.untilDrained(c.r.Context())
+	ctx, cancel := s.untilDrained(c.ctx)
 	defer cancel()
 	path := filepath.Join(dir, "leasehold.db")
 	if err := backuper.Backup(ctx, path); err != nil {

@@ -28,13 +28,14 @@ func batch(c *call, _ string, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(c.r.Context(), s.o.StoreTimeout, errLimit)
+	ctx, cancel := context.WithTimeoutCause(c.ctx, s.o.StoreTimeout, errLimit)
 	defer cancel()
 	calls := make([]call, len(operations))
 	var running sync.WaitGroup
 	for i, o := range operations {
 		calls[i] = call{operation: o, s: s, r: c.r, caller: c.caller, requestID: c.requestID, started: c.started,
-			batched: true, batchCtx: ctx}
+			batched: true, ctx: ctx} // with the time limit that they share
+		calls[i].observeStart(o.trace.bounded())
 		if i > 0 && !allowOperation(&calls[i]) { // the guard has counted the first
 			continue
 		}

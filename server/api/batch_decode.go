@@ -91,6 +91,10 @@ func (o *operation) decodeField(name string, value []byte, endpoints map[string]
 		}
 	case name == "op", name == "request":
 		return "is there twice; send it once"
+	case name == "traceparent":
+		o.trace.Parent, _ = rest.Unquote(value)
+	case name == "tracestate":
+		o.trace.State, _ = rest.Unquote(value)
 	default:
 		return "is no field of an operation; it takes op, request"
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 type operation struct {
 	endpoint *endpoint // nil: no such path or method
 	body     []byte    // a JSON object, once it has been read
+	trace    Trace     // of an operation of a batch
 }
 
 // call is one operation under way.
@@ -29,6 +29,7 @@ type call struct {
 	w         http.ResponseWriter
 	r         *http.Request
 	rc        *http.ResponseController
+	ctx       context.Context // of what is done for it; see Observer.Started
 	caller    auth.Caller
 	requestID string
 	pathValue string // the open part of the path, unescaped
@@ -42,9 +43,8 @@ type call struct {
 
 	// batched: it is an operation of a batch, which has one answer for all. Its
 	// own is put into answer instead, and w and rc are nil.
-	batched  bool
-	answer   []byte
-	batchCtx context.Context // has the time limit that the operations share
+	batched bool
+	answer  []byte
 
 	// undelivered, if set, undoes what makes no sense without the answer.
 	undelivered func()
@@ -53,12 +53,15 @@ type call struct {
 // serve is where requests come in.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := &call{
-		s: s, w: w, r: r, rc: http.NewResponseController(w),
+		s: s, w: w, r: r, rc: http.NewResponseController(w), ctx: r.Context(),
 		caller: auth.From(r.Context()), requestID: auth.RequestID(r), started: time.Now(),
 	}
 	var allow []string
 	c.endpoint, c.pathValue, allow = s.router.Find(r.Method, r.URL.EscapedPath())
 	c.setHeaders(allow)
+	if s.o.Observer != nil {
+		c.observeStart(traceOf(r.Header))
+	}
 	defer c.finish()
 	if r.ContentLength != 0 {
 		_ = c.rc.SetReadDeadline(c.started.Add(s.o.BodyTimeout))
@@ -107,14 +110,18 @@ func (c *call) run() (any, error) {
 	return e.Handle(c, c.r.URL.RawQuery, c.body)
 }
 
-// finish catches a panic, counts and logs.
+// finish catches a panic, observes and logs.
 func (c *call) finish() {
+	defer c.report() // even if the panic goes on
 	if p := recover(); p != nil {
 		c.panicked(p)
 	}
+}
+
+func (c *call) report() {
 	duration := time.Since(c.started)
-	c.s.metrics.observe(c, duration)
-	if c.s.o.Logger.Enabled(c.r.Context(), slog.LevelDebug) {
+	c.observeEnd(duration)
+	if c.s.o.Logger.Enabled(c.ctx, slog.LevelDebug) {
 		c.log(slog.LevelDebug, "request",
 			slog.Int("status", c.status), slog.String("code", string(c.code)), slog.Duration("took", duration))
 	}
@@ -132,30 +139,3 @@ func (c *call) panicked(p any) {
 }
 
 var errPanicked = errors.New("a panic, logged above")
-
-// log writes a line about the request. It has nothing of the path or the body,
-// which may hold a lease id.
-func (c *call) log(level slog.Level, message string, attrs ...slog.Attr) {
-	c.s.o.Logger.LogAttrs(c.r.Context(), level, message, append([]slog.Attr{
-		slog.String("request_id", c.requestID), slog.String("route", c.route()),
-		slog.String("caller", c.caller.Name), slog.String("remote", c.r.RemoteAddr),
-	}, attrs...)...)
-}
-
-func (c *call) route() string {
-	if c.endpoint == nil {
-		return "none"
-	}
-	return c.endpoint.Label()
-}
-
-func (c *call) logFailure(err error) {
-	if err == nil {
-		return
-	}
-	level := slog.LevelError
-	if c.r.Context().Err() != nil || errors.Is(err, errDraining) || errors.Is(err, os.ErrDeadlineExceeded) {
-		level = slog.LevelDebug // the client left, was asked to, or did not read
-	}
-	c.log(level, "request failed", slog.String("error", err.Error()))
-}

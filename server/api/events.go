@@ -69,7 +69,7 @@ func events(c *call, q eventsQuery) error {
 
 // stream writes what the store reports until either side ends.
 func stream(c *call, watcher leasehold.Watcher, r leasehold.WatchRequest) error {
-	ctx, cancel := c.s.untilDrained(c.r.Context())
+	ctx, cancel := c.s.untilDrained(c.ctx)
 	defer cancel()
 	_ = c.rc.SetReadDeadline(time.Time{}) // as in waitInQueue
 	w := &eventWriter{c: c, ctx: ctx, lock: make(chan struct{}, 1)}

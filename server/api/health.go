@@ -34,7 +34,7 @@ func ready(c *call, _ rest.None) (Health, error) {
 	if c.s.draining.Err() != nil {
 		return unhealthy(c, errDraining.Error()), nil
 	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), readyWithin)
+	ctx, cancel := context.WithTimeout(c.ctx, readyWithin)
 	defer cancel()
 	if _, err := c.s.store.Status(ctx, healthResource); err != nil {
 		c.logFailure(err)
@@ -50,7 +50,7 @@ func unhealthy(c *call, detail string) Health {
 
 // leasingHealth serves /health/leasing: can leases be had?
 func leasingHealth(c *call, _ rest.None) (Health, error) {
-	h, err := c.s.leasing.run(c.r.Context(), c.s.store)
+	h, err := c.s.leasing.run(c.ctx, c.s.store)
 	if err != nil {
 		c.logFailure(err)
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"log/slog"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/wire"
@@ -13,7 +14,11 @@ func renew(c *call, in wire.RenewRequest) (wire.Owned, error) {
 	if err = checkRequest(c, err, r, r.ID, r.Holder, r.Resource); err != nil {
 		return wire.Owned{}, err
 	}
-	return owned(callStore(c, c.s.store.Renew, r))
+	l, err := callStore(c, c.s.store.Renew, r)
+	if err == nil {
+		c.logLease(slog.LevelDebug, "renewed", l)
+	}
+	return owned(l, err)
 }
 
 // release serves POST /v1/leases/release.
@@ -26,6 +31,7 @@ func release(c *call, in wire.ReleaseRequest) (wire.Released, error) {
 	if err != nil {
 		return wire.Released{}, err
 	}
+	c.logLease(slog.LevelInfo, "released", l)
 	return wire.Released{Success: true, Lease: wire.FromLease(l)}, nil
 }
 
@@ -44,7 +50,11 @@ func change(c *call, in wire.ChangeRequest) (wire.Owned, error) {
 	if err != nil {
 		return wire.Owned{}, err
 	}
-	return owned(callStore(c, changer.Change, r))
+	l, err := callStore(c, changer.Change, r)
+	if err == nil {
+		c.logLease(slog.LevelInfo, "changed the lease id", l)
+	}
+	return owned(l, err)
 }
 
 // transfer serves POST /v1/leases/transfer. The new holder need not be one that
@@ -69,6 +79,7 @@ func transfer(c *call, in wire.TransferRequest) (wire.Lease, error) {
 	if err != nil {
 		return wire.Lease{}, err
 	}
+	c.logLease(slog.LevelInfo, "transferred", l)
 	return wire.FromLease(l), nil
 }
 

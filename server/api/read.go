@@ -134,7 +134,7 @@ func history(c *call, q historyQuery) (wire.History, error) {
 		return wire.History{}, c.tooMany("", fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))
 	}
 	defer s.scans.exit(c.caller.Name)
-	page, err := callStoreFor(c, c.r.Context(), scanWait, historian.History, r)
+	page, err := callStoreFor(c, c.ctx, scanWait, historian.History, r)
 	if err != nil {
 		return wire.History{}, err
 	}

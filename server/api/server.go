@@ -18,9 +18,15 @@ import (
 
 // Options adjusts a Server. Nil and the zero value are the defaults.
 type Options struct {
-	// Logger gets requests (Debug), what operators did (Info) and failures
-	// (Error). Nil: nothing is logged.
+	// Logger gets requests (Debug), what became of leases and what operators did
+	// (Info), and failures (Error). Nil: nothing is logged.
 	Logger *slog.Logger
+
+	// Observer sees each operation. Nil: none does.
+	Observer Observer
+
+	// Metrics serves GET /metrics to readers. Nil: there is no such path.
+	Metrics http.Handler
 
 	// StoreTimeout limits each operation of the store, waiting not counted.
 	// Zero: 5 s.
@@ -59,7 +65,7 @@ type Options struct {
 	// TempDir is where a backup is put together. Empty: os.TempDir().
 	TempDir string
 
-	// Version is shown by /metrics and /openapi.json. Empty: "dev".
+	// Version is shown by /openapi.json. Empty: "dev".
 	Version string
 }
 
@@ -95,7 +101,6 @@ type Server struct {
 	endpoints []*endpoint
 	router    rest.Router[*call]
 	batchable map[string]*endpoint // by ID
-	metrics   *metrics
 	leasing   leasingCheck
 
 	waiters, streams, scans *callerLimit
@@ -133,7 +138,6 @@ func New(store leasehold.Store, o *Options) *Server {
 		}
 	}
 	s.router = rest.NewRouter(s.endpoints)
-	s.metrics = newMetrics(s.endpoints)
 	s.openapi = sync.OnceValue(func() []byte { return rest.OpenAPI(s.endpoints, info(s.o.Version)) })
 	s.page = sync.OnceValue(func() []byte { return rest.Page("Leasehold: JSON API", intro, sections, codes) })
 	return s

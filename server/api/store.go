@@ -15,11 +15,11 @@ var errLimit = errors.New("the store did not answer in time")
 // a batch share one.
 func callStore[R, T any](c *call, method func(context.Context, R) (T, error), r R) (T, error) {
 	if !c.batched {
-		return callStoreFor(c, c.r.Context(), 0, method, r)
+		return callStoreFor(c, c.ctx, 0, method, r)
 	}
-	v, err := method(c.batchCtx, r)
+	v, err := method(c.ctx, r)
 	if err != nil {
-		err = contextError(c.batchCtx, c.endpoint.ID, err)
+		err = contextError(c.ctx, c.endpoint.ID, err)
 	}
 	return v, err
 }

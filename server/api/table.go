@@ -136,7 +136,7 @@ func serverCalls() []*endpoint {
 		{Method: http.MethodGet, Path: "/health/leasing", ID: "leasing", Status: http.StatusOK,
 			Summary: "Can leases be had? Takes one and releases it. 503 when unhealthy.", Answer: healthy, Also: unhealthy, Handler: rest.Query(leasingHealth)},
 		{Method: http.MethodGet, Path: "/metrics", ID: "metrics", Roles: readers, Status: http.StatusOK,
-			Summary: "Counters for Prometheus.", Handler: text("text/plain; version=0.0.4; charset=utf-8", metricsPage)},
+			Summary: "Counters for Prometheus.", Handler: rest.Raw(metricsMedia, metrics)},
 		{Method: http.MethodGet, Path: "/openapi.json", ID: "openapi", Status: http.StatusOK,
 			Summary: "This interface as an OpenAPI 3.1 document.", Handler: text("application/json", func(s *Server) []byte { return s.openapi() })},
 		{Method: http.MethodGet, Path: "/docs", ID: "docs", Status: http.StatusOK,

@@ -12,6 +12,8 @@ type batch struct {
 	number  uint64
 	gone    map[string]int     // resources deleted in this batch: where in Rows
 	touched bool               // to be written even if only the counters changed
+	decided int                // how many decisions it has
+	cleaned leasehold.Cleaned  // what cleanups removed with it
 	answers []delivery         // for waiters, once it is durable
 	events  []leasehold.Record // for watchers, once it is durable; also those that are not kept
 

@@ -40,6 +40,7 @@ func (e *Engine) Cleanup(ctx context.Context) (leasehold.Cleaned, error) {
 }
 
 func (e *Engine) cleanUp(ctx context.Context, expiries bool) (leasehold.Cleaned, error) {
+	defer e.countCleanup()
 	var cleaned leasehold.Cleaned
 	for more := true; more; {
 		var b *batch
@@ -64,19 +65,20 @@ func (e *Engine) cleanStep(cleaned *leasehold.Cleaned, expiries bool) (*batch, b
 	defer e.mu.Unlock()
 	now := e.clock.now()
 	more := false
+	var step leasehold.Cleaned
 	if expiries {
-		before := e.table.due.len()
-		more = e.expire(now)
-		if e.config.autoExpire {
-			cleaned.Expired += before - e.table.due.len()
-		}
-		n := e.expireLapsed(now)
-		cleaned.Expired += n
-		more = more || n == stepSize
+		var due int
+		due, more = e.expire(now)
+		lapsed := e.expireLapsed(now)
+		step.Expired = due + lapsed
+		more = more || lapsed == stepSize
 	}
-	n := e.forgetOld(now, stepSize)
-	cleaned.Forgotten += n
-	return e.batches.latest(), more || n >= stepSize, nil
+	step.Forgotten = e.forgetOld(now, stepSize)
+	cleaned.Expired += step.Expired
+	cleaned.Forgotten += step.Forgotten
+	e.batches.pending.cleaned.Expired += step.Expired
+	e.batches.pending.cleaned.Forgotten += step.Forgotten
+	return e.batches.latest(), more || step.Forgotten >= stepSize, nil
 }
 
 // LowOnSpace reports whether the disk is full and only leases and deletes have

@@ -26,11 +26,17 @@ func (e *Engine) commitPending() {
 	if b == nil {
 		return
 	}
-	if err := e.journal.Commit(&b.Batch); err != nil {
+	started := e.feed.now()
+	err := e.journal.Commit(&b.Batch)
+	observed := e.feed.add(b.decided, started, err)
+	e.mu.Lock()
+	e.countCommit(err, observed)
+	if err != nil {
+		e.mu.Unlock()
 		e.recover(b, err)
 		return
 	}
-	e.mu.Lock()
+	e.countCleaned(b)
 	e.batches.writing = nil
 	e.saved = b.Clock
 	e.mu.Unlock()
@@ -72,6 +78,7 @@ func (e *Engine) startCommit() *batch {
 		Token:   e.token,
 		Seq:     e.seq,
 		Purged:  e.purged,
+		Kept:    e.kept,
 	}
 	e.batches.start()
 	return b

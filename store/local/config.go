@@ -149,6 +149,7 @@ func (e *Engine) setSetting(key string, value any) (leasehold.Setting, *batch, e
 	e.config.settings[i] = s
 	e.config.decode()
 	e.batches.pending.Settings = append(e.batches.pending.Settings, s)
+	e.batches.pending.decided++
 	e.record(leasehold.Record{
 		At: e.clock.now().WallTime(), Kind: leasehold.KindConfigured,
 		Details: map[string]string{"key": key, "value": fmt.Sprint(s.Value), "before": fmt.Sprint(old.Value)},

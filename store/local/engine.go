@@ -15,8 +15,9 @@
 //
 // How the package is organised. Engine's methods take the lock. They are the API,
 // one file for each subject (lease.go, wait.go, list.go, history.go, watch.go,
-// config.go, cleanup.go, and module.go for other modules), and the goroutines
-// (commit.go with recover.go, timers.go, and the sweeper in cleanup.go).
+// config.go, cleanup.go, figures.go, and module.go for other modules), and the
+// goroutines (commit.go with recover.go, timers.go, the sweeper in cleanup.go, and
+// the one that calls an Observer in observe.go).
 //
 // What the lock guards is the type state, whose methods expect it to be held:
 // state.go (decisions), state_waiters.go and state_expiry.go. It is made of types
@@ -26,8 +27,10 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -45,6 +48,13 @@ const Remembered = time.Hour
 type Options struct {
 	// Kind names the store in errors. Default "local".
 	Kind string
+
+	// Observer is told of commits. Default: nobody is.
+	Observer *Observer
+
+	// Logger gets failures of the journal (Error) and their end (Info). Default:
+	// none.
+	Logger *slog.Logger
 }
 
 // Engine is a leasehold.Store with every optional power but Backuper, and an
@@ -53,6 +63,8 @@ type Engine struct {
 	journal   Journal
 	publisher *publisher
 	lists     *turns.Turns // of List
+	feed      *commitFeed  // nil: nobody observes
+	log       *slog.Logger
 
 	mu    sync.Mutex
 	state // guarded by mu
@@ -82,9 +94,9 @@ var (
 // Open loads the journal and starts the engine. The engine owns the journal
 // from then on; if Open fails it closes it.
 func Open(ctx context.Context, journal Journal, opts *Options) (*Engine, error) {
-	kind := "local"
-	if opts != nil && opts.Kind != "" {
-		kind = opts.Kind
+	var o Options
+	if opts != nil {
+		o = *opts
 	}
 	loaded, err := load(ctx, journal)
 	if err != nil {
@@ -94,7 +106,12 @@ func Open(ctx context.Context, journal Journal, opts *Options) (*Engine, error) 
 		journal:   journal,
 		publisher: newPublisher(loaded.Seq),
 		lists:     turns.New(listShare, 0),
-		state:     newState(kind, journal, loaded),
+		feed:      startFeed(o.Observer),
+		log:       o.Logger,
+		state:     newState(cmp.Or(o.Kind, "local"), journal, loaded),
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
 	}
 	e.lifetime, e.stop = context.WithCancel(context.Background())
 	go e.publisher.run() // until Close
@@ -119,6 +136,7 @@ func (e *Engine) Close() error {
 	e.mu.Unlock()
 	e.stop()
 	e.running.Wait()
+	e.feed.close()
 	e.publisher.close()
 	return e.journal.Close()
 }

@@ -56,8 +56,11 @@ func historyQuery(r leasehold.HistoryRequest) (HistoryQuery, error) {
 // says so.
 func (e *Engine) purge(ctx context.Context) (int, error) {
 	e.mu.Lock()
-	keep, retention := e.historyLimit(), e.config.retention
+	keep, retention, after, last := e.historyLimit(), e.config.retention, e.purged, e.purging
 	e.mu.Unlock()
+	if last != nil && !last.finished() {
+		return 0, last.durable(ctx) // PurgePoint would count its records again
+	}
 	reading, _ := readClocks()
 	before := time.Unix(0, reading.Wall).Add(-retention)
 	through, n, err := e.journal.PurgePoint(ctx, before, keep)
@@ -69,23 +72,28 @@ func (e *Engine) purge(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, unavailable(err)
 	}
-	b, n, err := e.purgeThrough(through, n)
+	b, n, err := e.purgeThrough(after, through, n)
 	if err != nil {
 		return 0, err
 	}
 	return n, b.durable(ctx)
 }
 
-func (e *Engine) purgeThrough(through uint64, n int) (*batch, int, error) {
+// purgeThrough purges the n records after one and up to another.
+func (e *Engine) purgeThrough(after, through uint64, n int) (*batch, int, error) {
 	if err := e.lockReady(); err != nil {
 		return nil, 0, err
 	}
 	defer e.mu.Unlock()
 	// Dropping only the record of the last purge would go on for ever.
-	if through <= e.purged || n == 0 || n == 1 && through == e.lastPurge {
+	if e.purged != after || n == 0 || n == 1 && through == e.lastPurge {
 		return e.batches.latest(), 0, nil // which may be another purge
 	}
 	e.purged = through
+	e.kept -= int64(n)
+	e.purging = e.batches.pending
+	e.purging.decided++
+	e.purging.cleaned.HistoryPurged += n
 	e.record(leasehold.Record{
 		At: e.clock.now().WallTime(), Kind: leasehold.KindPurged, Why: "retention",
 		Details: map[string]string{"count": strconv.Itoa(n), "through": strconv.FormatUint(through, 10)},

@@ -56,6 +56,7 @@ type Counters struct {
 	Token   uint64       // the last token given out
 	Seq     uint64       // the last history record's number
 	Purged  uint64       // records up to here are purged: hidden at once, deleted later
+	Kept    int64        // how many records are not purged
 }
 
 // JournalState is what a journal knows besides the rows.

@@ -44,6 +44,9 @@ func (e *Engine) applyDecision(resource string, id leasehold.ID, decide func(eng
 		e.batches.touch()
 	}
 	e.apply(now, d.Outcome)
+	if len(d.Outcome.Steps) == 0 && (len(d.Extras) > 0 || d.Forget) {
+		b.decided++
+	}
 	if ent := e.table.rows[resource]; d.Forget && ent != nil {
 		e.forget(ent)
 		e.grantToWaiters(now, resource)

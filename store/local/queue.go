@@ -58,6 +58,7 @@ type interruptedWait struct {
 // in order, so that it can be listed in steps.
 type queue struct {
 	present *btree.BTreeG[*position]
+	total   *int                       // how many are present in all queues
 	byID    map[leasehold.ID]*position // present and reserved, those with an id
 }
 
@@ -65,9 +66,10 @@ type queue struct {
 // empty.
 var freeNodes = btree.NewFreeListG[*position](btree.DefaultFreeListSize)
 
-func newQueue() *queue {
+func newQueue(total *int) *queue {
 	return &queue{
 		present: btree.NewWithFreeListG(btreeDegree, ahead, freeNodes),
+		total:   total,
 		byID:    map[leasehold.ID]*position{},
 	}
 }
@@ -96,12 +98,16 @@ func (q *queue) add(p *position, w *waiter) {
 	if !p.id.IsZero() {
 		q.byID[p.id] = p
 	}
-	q.present.ReplaceOrInsert(p)
+	if _, again := q.present.ReplaceOrInsert(p); !again {
+		*q.total++
+	}
 }
 
 // remove takes the position out of the queue. A reserved one can be added again.
 func (q *queue) remove(p *position, reserved bool) {
-	q.present.Delete(p)
+	if _, was := q.present.Delete(p); was {
+		*q.total--
+	}
 	p.waiter = nil
 	if !reserved {
 		delete(q.byID, p.id)

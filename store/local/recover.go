@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -48,6 +49,9 @@ func (e *Engine) recover(b *batch, cause error) {
 	void := e.batches.void()
 	e.mu.Unlock()
 	void.finish(unavailable(cause))
+	started := time.Now()
+	e.log.LogAttrs(e.lifetime, slog.LevelError, "the store is unavailable: a commit failed",
+		slog.String("store", e.kind), slog.Any("error", cause))
 
 	l, ok := e.reload(b, cause)
 	if !ok { // closed before anybody could know
@@ -55,8 +59,13 @@ func (e *Engine) recover(b *batch, cause error) {
 		b.fail(unknown(cause))
 		return
 	}
+	e.log.LogAttrs(e.lifetime, slog.LevelInfo, "the store is available again",
+		slog.String("store", e.kind), slog.Duration("after", time.Since(started)))
 	var result error
 	if l.Commit >= b.number {
+		e.mu.Lock()
+		e.countCleaned(b)
+		e.mu.Unlock()
 		e.publisher.add(b.events)
 		e.resume(l, void)
 		b.deliver()
@@ -80,6 +89,8 @@ func (e *Engine) reload(b *batch, cause error) (loaded, bool) {
 		}
 		if !b.finished() {
 			b.finish(unknown(cause))
+			e.log.LogAttrs(e.lifetime, slog.LevelError, "the store cannot be loaded again yet; it is tried until it can",
+				slog.String("store", e.kind), slog.Any("error", err))
 		}
 		select {
 		case <-time.After(pause):

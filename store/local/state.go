@@ -20,11 +20,14 @@ type state struct {
 	config  config
 	clock   clock
 	batches batches
-	token   uint64 // the last one granted
-	seq     uint64 // the last record's
-	purged  uint64 // records up to this one are purged
+	token   uint64  // the last one granted
+	seq     uint64  // the last record's
+	purged  uint64  // records up to this one are purged
+	kept    int64   // how many records are not
+	totals  Figures // what of them counts since Open
 
 	queues      map[string]*queue
+	waiters     int               // in all of them
 	lastOrder   uint64            // of the newest position
 	reserved    []reservation     // by end
 	interrupted []interruptedWait // by time
@@ -35,6 +38,7 @@ type state struct {
 	saved     machine.Time // the clock in the last commit
 	nextWake  machine.Time // when the timer fires
 	lastPurge uint64       // seq of the record of the last purge
+	purging   *batch       // of the last purge; nil: there was none
 	expiring  bool         // leases past their end are expiring to make room for one
 	lowLimit  int64        // of history records while space is low; 0: it is not
 
@@ -74,6 +78,7 @@ func (s *state) adopt(l loaded) {
 	s.config = l.config
 	s.seq = l.Seq
 	s.purged = l.Purged
+	s.kept = l.Kept
 	s.saved = l.Clock
 	s.nextWake = 0
 }
@@ -142,6 +147,9 @@ func (s *state) byID(id leasehold.ID, resource string) machine.Row {
 // apply carries the outcome out and grants what it freed to waiters. It returns
 // the batch that the answer must wait for, or nil.
 func (s *state) apply(now machine.Instant, out machine.Outcome) *batch {
+	if len(out.Steps) > 0 {
+		s.batches.pending.decided++
+	}
 	for _, step := range out.Steps {
 		s.applyStep(now, step)
 	}
@@ -227,9 +235,10 @@ func (s *state) record(r leasehold.Record) {
 	pending.events = append(pending.events, r)
 	if s.config.keeps(r.Kind) {
 		pending.Records = append(pending.Records, r)
+		s.kept++
 	}
 	s.batches.touch()
-	if limit := s.historyLimit(); int64(s.seq-s.purged) > limit+limit/10+minSurplus {
+	if limit := s.historyLimit(); s.kept > limit+limit/10+minSurplus {
 		signal(s.sweepNow)
 	}
 }
@@ -245,7 +254,7 @@ func (s *state) historyLimit() int64 {
 		return s.config.historyMaxRows
 	}
 	if s.lowLimit == 0 {
-		s.lowLimit = max(minSurplus, int64(s.seq-s.purged)*9/10)
+		s.lowLimit = max(minSurplus, s.kept*9/10)
 	}
 	return min(s.lowLimit, s.config.historyMaxRows)
 }

@@ -21,21 +21,22 @@ const (
 // make so many.
 var maxEnded = 100_000
 
-// expire expires one step of the leases past their end, and reports whether
-// there are more.
-func (s *state) expire(now machine.Instant) bool {
+// expire expires one step of the leases past their end. It returns how many ends
+// were written, and whether there are more leases.
+func (s *state) expire(now machine.Instant) (n int, more bool) {
 	for range stepSize {
 		if s.table.due.len() == 0 || s.table.due.first().row.Ends > now.Clock {
-			return false
+			return n, false
 		}
 		ent := s.table.due.first()
 		if s.config.autoExpire || s.waiting(ent.row.Resource) > 0 {
 			s.apply(now, machine.Expire(now, ent.row))
+			n++
 		} else {
 			s.table.lapse(ent)
 		}
 	}
-	return true
+	return n, true
 }
 
 // expireLapsed writes one step of the expiries that were left for later.
@@ -104,6 +105,7 @@ func (s *state) forgetOld(now machine.Instant, limit int) (n int) {
 				break
 			}
 			s.forget(oldest)
+			s.batches.pending.decided++
 			n++
 		}
 	}

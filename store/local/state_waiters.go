@@ -17,7 +17,7 @@ const returnWithin = machine.Time(2 * time.Second)
 func (s *state) queue(resource string) *queue {
 	q := s.queues[resource]
 	if q == nil {
-		q = newQueue()
+		q = newQueue(&s.waiters)
 		s.queues[resource] = q
 	}
 	return q

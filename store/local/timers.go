@@ -35,7 +35,7 @@ func (e *Engine) fireTimer() time.Duration {
 	}
 	now := e.clock.now()
 	e.nextWake = machine.Never
-	more := e.expire(now)
+	_, more := e.expire(now)
 	e.failInterrupted(now)
 	e.expireReservations(now)
 	e.saveClock(now)

@@ -17,9 +17,22 @@ import (
 	"github.com/leasehold/leasehold/store/local"
 )
 
+// Options are the store's. Nil is fine.
+type Options struct {
+	// Observer is told of commits. Default: nobody is.
+	Observer *local.Observer
+}
+
 // New returns an empty store.
-func New() *local.Engine {
-	e, err := local.Open(context.Background(), &journal{turns: turns.New(scanShare, 0)}, &local.Options{Kind: "memory"})
+func New() *local.Engine { return Open(nil) }
+
+// Open is New with options.
+func Open(opts *Options) *local.Engine {
+	if opts == nil {
+		opts = &Options{}
+	}
+	e, err := local.Open(context.Background(), &journal{turns: turns.New(scanShare, 0)},
+		&local.Options{Kind: "memory", Observer: opts.Observer})
 	if err != nil {
 		panic("memory: an empty journal did not load: " + err.Error())
 	}

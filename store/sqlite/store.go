@@ -20,7 +20,7 @@
 // two pools of readers (history.go, and Query for modules). row.go converts rows
 // and records to columns and back; sql.go embeds the statements of sql/, and
 // migrate.go runs the schema of schema/ and of modules. file.go, lock.go and
-// reserve.go are about the file, its lock and its disk; errors.go says what is
+// reserve.go are about the file, its lock and its disk, and disk.go measures them; errors.go says what is
 // wrong with a file in words.
 package sqlite
 
@@ -60,7 +60,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Store, error) {
 	if err != nil {
 		return nil, unavailable("open", path, err)
 	}
-	engine, err := local.Open(ctx, j, &local.Options{Kind: kind})
+	engine, err := local.Open(ctx, j, &local.Options{Kind: kind, Observer: opts.Observer, Logger: opts.Logger})
 	if err != nil {
 		return nil, unavailable("open", path, err)
 	}
@@ -112,8 +112,13 @@ type Options struct {
 	// stays, and is used if need be.
 	Reserve int64
 
-	// Logger gets a line when the reserve is freed and restored. Default: none.
+	// Logger gets a line when the file cannot be written or is found damaged
+	// (Error), and when the reserve is freed (Warn) and restored (Info). Default:
+	// none.
 	Logger *slog.Logger
+
+	// Observer is told of commits. Default: nobody is.
+	Observer *local.Observer
 }
 
 func (o *Options) validate() error {

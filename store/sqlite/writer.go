@@ -175,6 +175,7 @@ func (w *writer) writeCounters(b *local.Batch) error {
 	s.BindText(7, b.Reading.TimeNamespace)
 	s.BindInt64(8, int64(b.Reading.Boot))
 	s.BindInt64(9, b.Reading.Wall)
+	s.BindInt64(10, b.Kept)
 	return runPrepared(s)
 }
 
@@ -232,6 +233,7 @@ func readCounters(conn *sqlite.Conn, c *local.Counters) (found bool, err error) 
 			BootID: s.ColumnText(5), TimeNamespace: s.ColumnText(6),
 			Boot: time.Duration(s.ColumnInt64(7)), Wall: s.ColumnInt64(8),
 		}
+		c.Kept = s.ColumnInt64(9)
 		return nil
 	}})
 	return found, err

@@ -1,1 +1,1 @@
-SELECT batch, clock, token, seq, purged, boot_id, time_namespace, boot_clock, wall_clock FROM lease_counters WHERE one = 1
+SELECT batch, clock, token, seq, purged, boot_id, time_namespace, boot_clock, wall_clock, kept FROM lease_counters WHERE one = 1

@@ -1,3 +1,3 @@
 UPDATE lease_counters
-SET batch = ?, clock = ?, token = ?, seq = ?, purged = ?, boot_id = ?, time_namespace = ?, boot_clock = ?, wall_clock = ?
+SET batch = ?, clock = ?, token = ?, seq = ?, purged = ?, boot_id = ?, time_namespace = ?, boot_clock = ?, wall_clock = ?, kept = ?
 WHERE one = 1

@@ -1,0 +1,229 @@
+package observe
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/api"
+)
+
+var (
+	durationBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
+	waitBounds     = []float64{.01, .1, .5, 1, 5, 15, 30, 60, 300, 1800, 7200}
+)
+
+// API returns the observer of a JSON API. The attributes of its metrics are routes
+// and codes, and nothing of a request: no client can make them more.
+func (p *Program) API() (api.Observer, error) {
+	o := &apiObserver{refusals: map[leasehold.Reason][]metric.AddOption{}}
+	if p.Tracing() {
+		o.tracer = p.tracer()
+	}
+	m := instruments{meter: p.meter()}
+	o.requests = m.counter("leasehold.http.requests", "Requests, by route and status. An operation of a batch counts like a request.")
+	o.durations = m.histogram("leasehold.http.request.duration", "Time to answer, without requests that waited and streams.", durationBounds)
+	o.waits = m.histogram("leasehold.acquire.wait", "Time from receipt to answer of requests that were let wait.", waitBounds)
+	o.refused = m.counter("leasehold.refusals", "Problem answers, by code.")
+	o.checks = m.gauge("leasehold.health.status", "1 for the status that the last check had.")
+	if m.err != nil {
+		return nil, m.err
+	}
+	o.routes.Store(&map[string]*routeSeries{})
+	for _, code := range api.Codes() {
+		o.refusals[code] = addTo(attribute.String("code", string(code)))
+		o.refused.Add(context.Background(), 0, o.refusals[code]...) // so that the first refusal is a change
+	}
+	return o, nil
+}
+
+func (p *Program) tracer() trace.Tracer {
+	return p.Tracers.Tracer(scope, trace.WithInstrumentationVersion(p.options.Version))
+}
+
+// apiObserver implements api.Observer.
+type apiObserver struct {
+	tracer trace.Tracer // nil: no spans
+
+	requests, refused metric.Int64Counter
+	durations, waits  metric.Float64Histogram
+	checks            metric.Int64Gauge
+	refusals          map[leasehold.Reason][]metric.AddOption
+
+	mu     sync.Mutex // of those who add a route
+	routes atomic.Pointer[map[string]*routeSeries]
+}
+
+// routeSeries are the attributes of a route, made once.
+type routeSeries struct {
+	duration []metric.RecordOption
+	statuses [500]atomic.Pointer[[]metric.AddOption] // by status - 100
+}
+
+// Started implements api.Observer.
+func (o *apiObserver) Started(ctx context.Context, r api.Observed) context.Context {
+	var links []trace.Link
+	if r.Batched && r.Trace.Parent != "" { // the request that brought it is not its parent then
+		links = []trace.Link{trace.LinkFromContext(ctx)}
+	}
+	ctx = withRemote(ctx, r.Trace)
+	if o.tracer == nil {
+		return ctx
+	}
+	method, path, _ := strings.Cut(r.Route, " ")
+	ctx, _ = o.tracer.Start(ctx, r.Route, trace.WithSpanKind(trace.SpanKindServer), trace.WithLinks(links...),
+		trace.WithAttributes(attribute.String("http.request.method", method), attribute.String("http.route", path),
+			attribute.Bool("leasehold.batched", r.Batched)))
+	return ctx
+}
+
+// Ended implements api.Observer.
+func (o *apiObserver) Ended(ctx context.Context, r api.Observed, out api.Outcome) {
+	route := o.route(r.Route)
+	o.requests.Add(ctx, 1, route.status(r.Route, out.Status)...)
+	if out.Code != "" {
+		o.refused.Add(ctx, 1, o.refusals[out.Code]...)
+	}
+	switch {
+	case out.Waited:
+		o.waits.Record(ctx, out.Duration.Seconds())
+	case !out.Long:
+		o.durations.Record(ctx, out.Duration.Seconds(), route.duration...)
+	}
+	if o.tracer != nil {
+		endSpan(trace.SpanFromContext(ctx), out)
+	}
+}
+
+func endSpan(span trace.Span, out api.Outcome) {
+	if span.IsRecording() {
+		span.SetAttributes(attribute.Int("http.response.status_code", out.Status))
+		if out.Code != "" {
+			span.SetAttributes(attribute.String("leasehold.code", string(out.Code)))
+		}
+		if out.Status >= 500 {
+			span.SetAttributes(attribute.String("error.type", strconv.Itoa(out.Status)))
+			span.SetStatus(codes.Error, string(out.Code))
+		}
+	}
+	span.End()
+}
+
+// Checked implements api.Observer.
+func (o *apiObserver) Checked(check, status string) {
+	for _, s := range []string{"healthy", "degraded", "unhealthy"} {
+		value := int64(0)
+		if s == status {
+			value = 1
+		}
+		o.checks.Record(context.Background(), value, recordWith(attribute.String("check", check), attribute.String("status", s))...)
+	}
+}
+
+// route returns the attributes of a route, without a lock once they are known.
+func (o *apiObserver) route(name string) *routeSeries {
+	if r := (*o.routes.Load())[name]; r != nil {
+		return r
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	known := *o.routes.Load()
+	if r := known[name]; r != nil {
+		return r
+	}
+	r := &routeSeries{duration: recordWith(attribute.String("route", name))}
+	more := maps.Clone(known)
+	more[name] = r
+	o.routes.Store(&more)
+	return r
+}
+
+func (r *routeSeries) status(name string, status int) []metric.AddOption {
+	status = max(100, min(status, 599))
+	known := &r.statuses[status-100]
+	if option := known.Load(); option != nil {
+		return *option
+	}
+	option := addTo(attribute.String("route", name), attribute.String("code", strconv.Itoa(status)))
+	known.Store(&option)
+	return option
+}
+
+// addTo returns the options of a counter, made once: making them takes longer than
+// counting.
+func addTo(all ...attribute.KeyValue) []metric.AddOption {
+	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(all...))}
+}
+
+// recordWith is addTo for histograms and gauges.
+func recordWith(all ...attribute.KeyValue) []metric.RecordOption {
+	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(all...))}
+}
+
+// WatchAPI adds what is read from the API when metrics are.
+func (p *Program) WatchAPI(s *api.Server) error {
+	return p.watch(
+		figure{"leasehold.waiters", "Requests that wait in a queue.", "", func() int64 { return int64(s.Waiters()) }},
+		figure{"leasehold.event.streams", "Open event streams.", "", func() int64 { return int64(s.Streams()) }},
+	)
+}
+
+// figure is a number that is read when metrics are.
+type figure struct {
+	name, help, unit string
+	read             func() int64
+}
+
+func (p *Program) watch(figures ...figure) error {
+	for _, f := range figures {
+		_, err := p.meter().Int64ObservableGauge(f.name, metric.WithDescription(f.help), metric.WithUnit(f.unit),
+			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+				o.Observe(f.read())
+				return nil
+			}))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// instruments makes instruments, and keeps the first error.
+type instruments struct {
+	meter metric.Meter
+	err   error
+}
+
+func (m *instruments) keep(err error) {
+	if m.err == nil {
+		m.err = err
+	}
+}
+
+func (m *instruments) counter(name, help string) metric.Int64Counter {
+	c, err := m.meter.Int64Counter(name, metric.WithDescription(help))
+	m.keep(err)
+	return c
+}
+
+func (m *instruments) gauge(name, help string) metric.Int64Gauge {
+	g, err := m.meter.Int64Gauge(name, metric.WithDescription(help))
+	m.keep(err)
+	return g
+}
+
+// histogram is of seconds.
+func (m *instruments) histogram(name, help string, bounds []float64) metric.Float64Histogram {
+	h, err := m.meter.Float64Histogram(name, metric.WithDescription(help), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(bounds...))
+	m.keep(err)
+	return h
+}
