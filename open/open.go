@@ -64,6 +64,10 @@ type Options struct {
 	// the disk is full. Default none.
 	Reserve int64
 
+	// Trace returns the W3C trace context that a server gets with each call.
+	// Default: none.
+	Trace func(context.Context) (traceparent, tracestate string)
+
 	// Logger logs what a store does by itself. Default: none.
 	Logger *slog.Logger
 
@@ -118,6 +122,14 @@ func Scheme(rawURL string) string {
 		return ""
 	}
 	return strings.ToLower(scheme)
+}
+
+// Kind returns the kind of the store at the URL, as its errors name it, or "".
+func Kind(rawURL string) string {
+	if kind := drivers[Scheme(rawURL)].kind; kind != powers.KindServer {
+		return kind
+	}
+	return "remote"
 }
 
 // Lacks returns those of the powers that the store at the URL does not have, in the

@@ -15,7 +15,7 @@ func openServer(_ context.Context, u storeURL, o Options) (leasehold.Store, erro
 	if err != nil {
 		return nil, err
 	}
-	store, err := remote.Open(u.scheme+":"+u.rest, &remote.Options{Token: o.Token, TLS: config})
+	store, err := remote.Open(u.scheme+":"+u.rest, &remote.Options{Token: o.Token, TLS: config, Trace: o.Trace})
 	if err != nil {
 		return nil, err
 	}

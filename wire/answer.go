@@ -172,6 +172,11 @@ type SetRequest struct {
 	Value any `json:"value"`
 }
 
+// LogLevel is the body of PUT /v1/log-level, and the answer.
+type LogLevel struct {
+	Level string `json:"level" enum:"debug,info,warn,error"`
+}
+
 // FromSetting converts a setting.
 func FromSetting(s leasehold.Setting) Setting {
 	w := Setting{

@@ -20,6 +20,10 @@ type BatchRequest struct {
 type Operation struct {
 	Op      string          `json:"op" enum:"acquire,renew,release"`
 	Request json.RawMessage `json:"request" schema:"AcquireRequest,RenewRequest,ReleaseRequest" doc:"The body of the call of that name. An acquire does not wait here."`
+
+	// The W3C trace context of the call, as the headers of a request would have it.
+	TraceParent string `json:"traceparent,omitempty" doc:"As the header of that name. What is none is ignored."`
+	TraceState  string `json:"tracestate,omitempty" doc:"As the header of that name."`
 }
 
 // AppendJSON appends what json.Marshal writes. Requests must be JSON without
@@ -27,7 +31,7 @@ type Operation struct {
 func (w BatchRequest) AppendJSON(b []byte) ([]byte, error) {
 	size := len(`{"operations":[]}`)
 	for _, o := range w.Operations {
-		size += len(`{"op":"","request":},`) + len(o.Op) + len(o.Request)
+		size += len(`{"op":"","request":},`) + len(o.Op) + len(o.Request) + o.traceSize()
 	}
 	b = append(slices.Grow(b, size), `{"operations":[`...)
 	for i, o := range w.Operations {
@@ -38,9 +42,26 @@ func (w BatchRequest) AppendJSON(b []byte) ([]byte, error) {
 		b = append(b, o.Op...)
 		b = append(b, `","request":`...)
 		b = append(b, o.Request...)
-		b = append(b, '}')
+		b = append(o.appendTrace(b), '}')
 	}
 	return append(b, `]}`...), nil
+}
+
+func (o Operation) traceSize() int {
+	if o.TraceParent == "" && o.TraceState == "" {
+		return 0
+	}
+	return len(`,"traceparent":"","tracestate":""`) + len(o.TraceParent) + len(o.TraceState)
+}
+
+func (o Operation) appendTrace(b []byte) []byte {
+	if o.traceSize() == 0 {
+		return b
+	}
+	e := encoder{b: b}
+	e.optional("traceparent", o.TraceParent)
+	e.optional("tracestate", o.TraceState)
+	return e.b // strings can always be written
 }
 
 // BatchAnswer is the answer to a batch.

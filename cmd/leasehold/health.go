@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/health"
+	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/store/sqlite"
 	"github.com/spf13/cobra"
 )
 
-const (
-	healthTTL   = 15 * time.Second
-	healthLimit = 10 * time.Second
-)
+// healthLimit is for asking a server, whose own limit may be up to a minute.
+const healthLimit = 65 * time.Second
 
 func newHealth(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -62,19 +62,10 @@ func (a *app) serverHealth(ctx context.Context) error {
 }
 
 func (a *app) storeHealth(ctx context.Context, s leasehold.Store, _ []string) error {
-	begin := time.Now()
-	r := leasehold.AcquireRequest{
-		Resource: fmt.Sprintf("%s:cli:%d", leasehold.HealthPrefix, os.Getpid()), Holder: holderName("", os.Getppid()), TTL: healthTTL,
-	}
-	g, err := s.Acquire(ctx, r)
-	if err == nil {
-		_, err = s.Release(ctx, leasehold.ReleaseRequest{ID: g.ID, Resource: r.Resource})
-	}
-	h := api.Health{Status: "healthy", Duration: time.Since(begin).Milliseconds()}
-	if err != nil && !errors.Is(err, leasehold.ErrHeld) { // held by another check: the store works
-		h.Status, h.Detail = "unhealthy", err.Error()
-	}
-	return a.printHealth(h)
+	return a.printHealth(api.HealthOf(health.Check(ctx, s, &health.Options{
+		Name:   fmt.Sprintf("%s:cli:%d", leasehold.HealthPrefix, os.Getpid()),
+		Holder: holderName("", os.Getppid()), Store: open.Kind(a.url()),
+	})))
 }
 
 func (a *app) printHealth(h api.Health) error {
@@ -83,13 +74,13 @@ func (a *app) printHealth(h api.Health) error {
 		err = a.printJSON(h)
 	} else {
 		line := fmt.Sprintf("%s, a lease took %d ms", h.Status, h.Duration)
-		if h.Detail != "" {
-			line += ": " + h.Detail
+		if h.Reason != "" {
+			line += ": " + h.Reason
 		}
 		_, err = fmt.Fprintln(a.out, line)
 	}
 	if err != nil {
 		return err
 	}
-	return exitIf(h.Status == "unhealthy", exitUnavailable)
+	return exitIf(h.Status == health.Unhealthy, exitUnavailable)
 }

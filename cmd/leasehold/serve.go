@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/observe"
 	"github.com/leasehold/leasehold/internal/serve"
 	"github.com/spf13/cobra"
 )
@@ -58,11 +60,11 @@ func newServe(a *app) *cobra.Command {
 		case cmd.Flags().Changed("rate") && o.Rate == 0:
 			return usagef("--rate is 0, which would serve nobody; want a number of requests a second, or -1 for any")
 		}
-		var err error
-		if o.Logger, err = f.logger(a); err != nil {
+		log, err := f.newLog(a)
+		if err != nil {
 			return err
 		}
-		return a.serve(cmd.Context(), o)
+		return errors.Join(a.observeAndServe(cmd.Context(), o, log), log.Close())
 	}
 	return cmd
 }
@@ -88,23 +90,35 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&o.Insecure, "insecure", false, "listen beyond this machine without tokens or TLS")
 	flags.IntVar(&o.MaxConnections, "max-connections", o.MaxConnections, "how many connections are served at a time")
 	flags.IntVar(&o.MaxWaiters, "max-waiters", o.MaxWaiters, "how many requests may wait in queues at a time")
-	flags.StringVar(&f.logFormat, "log-format", "text", "text or json, on standard error")
-	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&o.Health.Name, "health-name", "", "resource that /health/leasing leases (default "+leasehold.HealthPrefix+":server)")
+	flags.DurationVar(&o.Health.TTL, "health-ttl", 0, "ttl of that lease (default 15s)")
+	flags.DurationVar(&o.Health.Timeout, "health-timeout", 0, "how long that may take (default 5s)")
+	flags.StringVar(&f.logFormat, "log-format", "", "text or json, on standard error (default text on a terminal, else json)")
+	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error; PUT /v1/log-level changes it at run time")
 }
 
-func (f *serveFlags) logger(a *app) (*slog.Logger, error) {
+func (f *serveFlags) newLog(a *app) (*observe.Log, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return nil, usagef("--log-level is %q; want debug, info, warn or error", f.logLevel)
 	}
-	o := &slog.HandlerOptions{Level: level}
 	switch f.logFormat {
-	case "text":
-		return slog.New(slog.NewTextHandler(a.err, o)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(a.err, o)), nil
+	case "text", "json":
+		return observe.NewLog(a.err, f.logFormat == "json", level), nil
+	case "":
+		return observe.NewLog(a.err, !isTerminal(a.err), level), nil
 	}
 	return nil, usagef("--log-format is %q; want text or json", f.logFormat)
+}
+
+// observeAndServe serves with the telemetry that the environment names.
+func (a *app) observeAndServe(ctx context.Context, o serve.Options, log *observe.Log) error {
+	program, err := observe.Start(ctx, observe.Options{Version: o.Version, Log: log, Page: true})
+	if err != nil {
+		return usagef("%v", err)
+	}
+	o.Observe, o.Logger, o.LogLevel = program, log.Logger(), log.Level
+	return errors.Join(a.serve(ctx, o), program.Close())
 }
 
 // serve serves until a signal, or the end of ctx.

@@ -71,13 +71,14 @@ type routeSeries struct {
 
 // Started implements api.Observer.
 func (o *apiObserver) Started(ctx context.Context, r api.Observed) context.Context {
-	var links []trace.Link
-	if r.Batched && r.Trace.Parent != "" { // the request that brought it is not its parent then
-		links = []trace.Link{trace.LinkFromContext(ctx)}
-	}
+	request := trace.SpanContextFromContext(ctx) // of a batch; otherwise there is none
 	ctx = withRemote(ctx, r.Trace)
 	if o.tracer == nil {
 		return ctx
+	}
+	var links []trace.Link
+	if request.IsValid() && !request.Equal(trace.SpanContextFromContext(ctx)) { // the request is not the parent then
+		links = []trace.Link{{SpanContext: request}}
 	}
 	method, path, _ := strings.Cut(r.Route, " ")
 	ctx, _ = o.tracer.Start(ctx, r.Route, trace.WithSpanKind(trace.SpanKindServer), trace.WithLinks(links...),
@@ -171,30 +172,18 @@ func recordWith(all ...attribute.KeyValue) []metric.RecordOption {
 
 // WatchAPI adds what is read from the API when metrics are.
 func (p *Program) WatchAPI(s *api.Server) error {
-	return p.watch(
-		figure{"leasehold.waiters", "Requests that wait in a queue.", "", func() int64 { return int64(s.Waiters()) }},
-		figure{"leasehold.event.streams", "Open event streams.", "", func() int64 { return int64(s.Streams()) }},
-	)
-}
-
-// figure is a number that is read when metrics are.
-type figure struct {
-	name, help, unit string
-	read             func() int64
-}
-
-func (p *Program) watch(figures ...figure) error {
-	for _, f := range figures {
-		_, err := p.meter().Int64ObservableGauge(f.name, metric.WithDescription(f.help), metric.WithUnit(f.unit),
-			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-				o.Observe(f.read())
-				return nil
-			}))
-		if err != nil {
-			return err
-		}
+	m := instruments{meter: p.meter()}
+	waiters := m.observed("leasehold.waiters", "Requests that wait in a queue.", "")
+	streams := m.observed("leasehold.event.streams", "Open event streams.", "")
+	if m.err != nil {
+		return m.err
 	}
-	return nil
+	_, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveInt64(waiters, int64(s.Waiters()))
+		o.ObserveInt64(streams, int64(s.Streams()))
+		return nil
+	}, waiters, streams)
+	return err
 }
 
 // instruments makes instruments, and keeps the first error.
@@ -226,4 +215,11 @@ func (m *instruments) histogram(name, help string, bounds []float64) metric.Floa
 	h, err := m.meter.Float64Histogram(name, metric.WithDescription(help), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(bounds...))
 	m.keep(err)
 	return h
+}
+
+// observed is a gauge that is read when metrics are.
+func (m *instruments) observed(name, help, unit string) metric.Int64ObservableGauge {
+	g, err := m.meter.Int64ObservableGauge(name, metric.WithDescription(help), metric.WithUnit(unit))
+	m.keep(err)
+	return g
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"slices"
 
 	"go.opentelemetry.io/contrib/bridges/otelslog"
 	otellog "go.opentelemetry.io/otel/log"
-	"go.opentelemetry.io/otel/trace"
+
+	"github.com/leasehold/leasehold/telemetry"
 )
 
 // Log is where the program's records go: to a writer, and with an exporter of logs
@@ -28,10 +28,9 @@ func NewLog(out io.Writer, json bool, level slog.Level) *Log {
 	l := &Log{Level: new(slog.LevelVar), writer: newLogWriter(out)}
 	l.Level.Set(level)
 	o := &slog.HandlerOptions{Level: l.Level}
+	l.local = telemetry.Handler(slog.NewTextHandler(l.writer, o))
 	if json {
-		l.local = slog.NewJSONHandler(l.writer, o)
-	} else {
-		l.local = slog.NewTextHandler(l.writer, o)
+		l.local = telemetry.Handler(slog.NewJSONHandler(l.writer, o))
 	}
 	return l
 }
@@ -66,8 +65,7 @@ func (l *Log) telemetryFailed(problem string) {
 	}
 }
 
-// handler adds the ids of trace and span to the local records; OTLP has fields for
-// them.
+// handler passes records on to both.
 type handler struct {
 	log         *Log
 	local, otlp slog.Handler
@@ -81,9 +79,6 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	if h.otlp != nil {
 		_ = h.otlp.Handle(ctx, r.Clone()) // reports its failures to telemetryFailed
 	}
-	if s := trace.SpanContextFromContext(ctx); s.IsValid() {
-		r.AddAttrs(slog.String("trace_id", s.TraceID().String()), slog.String("span_id", s.SpanID().String()))
-	}
 	err := h.local.Handle(ctx, r)
 	if r.Level >= slog.LevelError {
 		h.log.writer.flush() // the program may be about to end
@@ -92,7 +87,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return h.with(func(next slog.Handler) slog.Handler { return next.WithAttrs(slices.Clip(attrs)) })
+	return h.with(func(next slog.Handler) slog.Handler { return next.WithAttrs(attrs) })
 }
 
 func (h *handler) WithGroup(name string) slog.Handler {

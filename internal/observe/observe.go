@@ -9,7 +9,6 @@
 //   - environment.go, exporter.go, resource.go: the standard OTEL_* variables.
 //   - api.go, blob.go, engine.go: the metrics and spans of the JSON API, of the
 //     Blob API and of the embedded engine.
-//   - health.go: the last health checks.
 //   - trace.go: the W3C trace context, in headers, batches and environments.
 //   - log.go, log_writer.go: log records with trace ids, and how they are written.
 //   - command.go: the commands of the program that are clients.
@@ -35,10 +34,12 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/leasehold/leasehold/telemetry"
 )
 
 // scope is the name of the meter, the tracer and the logger.
-const scope = "github.com/leasehold/leasehold"
+const scope = telemetry.ScopeName
 
 // closeWithin is how long Close waits for what is still to be exported.
 const closeWithin = 5 * time.Second
@@ -158,6 +159,12 @@ func (p *Program) Close() error {
 		p.options.Log.telemetryFailed(redact(err.Error(), p.config.secrets))
 	}
 	return nil // what could not be exported is no failure of the program
+}
+
+// Telemetry returns what observes stores and Managers. It does not log: where the
+// program logs what becomes of leases, it knows the caller as well.
+func (p *Program) Telemetry() (*telemetry.Telemetry, error) {
+	return telemetry.New(&telemetry.Options{MeterProvider: p.Meters, TracerProvider: p.Tracers, Version: p.options.Version})
 }
 
 func (p *Program) meter() metric.Meter {

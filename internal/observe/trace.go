@@ -5,12 +5,12 @@ import (
 	"os"
 
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/leasehold/leasehold/server/api"
+	"github.com/leasehold/leasehold/telemetry"
 )
 
-// carrier is a trace context on its way in or out.
+// carrier is a trace context on its way in.
 type carrier api.Trace
 
 // Get implements propagation.TextMapCarrier.
@@ -24,15 +24,8 @@ func (c *carrier) Get(key string) string {
 	return ""
 }
 
-// Set implements propagation.TextMapCarrier.
-func (c *carrier) Set(key, value string) {
-	switch key {
-	case "traceparent":
-		c.Parent = value
-	case "tracestate":
-		c.State = value
-	}
-}
+// Set implements propagation.TextMapCarrier. Nothing is sent with it.
+func (c *carrier) Set(string, string) {}
 
 // Keys implements propagation.TextMapCarrier.
 func (c *carrier) Keys() []string { return []string{"traceparent", "tracestate"} }
@@ -46,17 +39,6 @@ func withRemote(ctx context.Context, t api.Trace) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, (*carrier)(&t))
 }
 
-// Trace returns the trace context of ctx as it is sent: for remote.Options.Trace.
-// Both are empty if there is none.
-func Trace(ctx context.Context) (traceparent, tracestate string) {
-	if !trace.SpanContextFromContext(ctx).IsValid() {
-		return "", ""
-	}
-	var c carrier
-	propagation.TraceContext{}.Inject(ctx, &c)
-	return c.Parent, c.State
-}
-
 // FromEnvironment returns a context whose span is that of the program that started
 // this one, which TRACEPARENT and TRACESTATE name.
 func FromEnvironment(ctx context.Context) context.Context {
@@ -66,7 +48,7 @@ func FromEnvironment(ctx context.Context) context.Context {
 // Environment returns the variables that name the span of ctx to a program that is
 // started; none if there is no span.
 func Environment(ctx context.Context) []string {
-	parent, state := Trace(ctx)
+	parent, state := telemetry.TraceContext(ctx)
 	switch {
 	case parent == "":
 		return nil

@@ -12,6 +12,8 @@ import (
 	azure "github.com/leasehold/leasehold/azure/server"
 	"github.com/leasehold/leasehold/azure/sign"
 	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/internal/observe"
+	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/open"
 )
 
@@ -20,14 +22,16 @@ const contentDir = "blobs" // in the data directory
 // backend is what the APIs serve.
 type backend struct {
 	store    leasehold.Store
+	provider string        // the store's kind
+	engine   embedded      // nil: there is none
 	azure    *azure.Server // nil: no Azure Blob API
 	accounts []sign.Account
 }
 
 // openBackend opens the store and the blobs. Reach is told to processes that
 // find the database in use.
-func openBackend(ctx context.Context, o Options, reach string, c *closers) (b *backend, err error) {
-	b = new(backend)
+func openBackend(ctx context.Context, o Options, w *observers, reach string, c *closers) (b *backend, err error) {
+	b = &backend{provider: open.Kind(o.Store)}
 	if o.servesBlobs() {
 		if b.accounts, err = readAccounts(o.BlobAccounts); err != nil {
 			return nil, err
@@ -44,7 +48,7 @@ func openBackend(ctx context.Context, o Options, reach string, c *closers) (b *b
 			return b, nil
 		}
 	}
-	return b, b.openData(ctx, o, reach, c)
+	return b, b.openData(ctx, o, w, reach, c)
 }
 
 func (o *Options) storeOptions(reach string) *open.Options {
@@ -53,7 +57,7 @@ func (o *Options) storeOptions(reach string) *open.Options {
 
 // openData opens the data directory: the embedded engine, which is the store
 // unless there is another one, and the blobs.
-func (b *backend) openData(ctx context.Context, o Options, reach string, c *closers) error {
+func (b *backend) openData(ctx context.Context, o Options, w *observers, reach string, c *closers) error {
 	if o.InMemory {
 		dir, remove, err := memoryDir()
 		if err != nil {
@@ -62,12 +66,14 @@ func (b *backend) openData(ctx context.Context, o Options, reach string, c *clos
 		c.add(remove)
 		o.Data, o.Durability, o.Reserve = dir, "normal", 0
 	}
-	engine, err := openEngine(ctx, o.Data, o.Durability, o.storeOptions(reach), c)
+	options := o.storeOptions(reach)
+	options.Observer = w.engine
+	engine, err := openEngine(ctx, o.Data, o.Durability, options, c)
 	if err != nil {
 		return err
 	}
-	if b.store == nil {
-		b.store = engine
+	if b.engine = engine; b.store == nil {
+		b.store, b.provider = engine, powers.KindSQLite
 	}
 	if !o.servesBlobs() {
 		return nil
@@ -80,7 +86,7 @@ func (b *backend) openData(ctx context.Context, o Options, reach string, c *clos
 	}
 	b.azure = azure.New(blobs, &azure.Options{
 		Accounts: b.accounts, Hosts: o.blobHosts(b.accounts), Closed: o.blobClosed(),
-		StallTimeout: o.Timeouts.Stall, Logger: o.Logger, Version: o.Version,
+		StallTimeout: o.Timeouts.Stall, Logger: o.Logger, Version: o.Version, Observer: w.blobs,
 	})
 	return nil
 }
@@ -89,6 +95,7 @@ func (b *backend) openData(ctx context.Context, o Options, reach string, c *clos
 type embedded interface {
 	leasehold.Store
 	engine.Engine
+	observe.Figures
 	LowOnSpace() bool
 }
 

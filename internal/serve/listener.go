@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/leasehold/leasehold/health"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/server/auth"
 	"golang.org/x/net/netutil"
@@ -86,12 +87,17 @@ func newMiddleware(o *Options) (m middleware, err error) {
 
 // addJSON adds the JSON API. Beside it, under auth.BlobPath, callers with tokens
 // reach the blobs.
-func (s *Server) addJSON(o *Options, m middleware, b *backend, socket net.Listener) {
+func (s *Server) addJSON(o *Options, m middleware, b *backend, w *observers, socket net.Listener) error {
 	json := api.New(b.store, &api.Options{
 		Logger: s.log, Version: o.Version,
 		BodyTimeout: o.Timeouts.Exchange, WriteTimeout: o.Timeouts.Exchange,
 		MaxWaiters: o.MaxWaiters, MaxWaitersPerCaller: o.waitersPerCaller(),
+		Observer: w.api, Metrics: w.page(), LogLevel: o.LogLevel,
+		Health: health.Options{Name: o.Health.Name, TTL: o.Health.TTL, Timeout: o.Health.Timeout, Store: b.provider},
 	})
+	if err := w.watchAPI(json); err != nil {
+		return err
+	}
 	handler := json.Handler()
 	if b.azure != nil {
 		handler = withBlobs(handler, b.azure.PlainHandler())
@@ -101,6 +107,7 @@ func (s *Server) addJSON(o *Options, m middleware, b *backend, socket net.Listen
 		socket: netutil.LimitListener(socket, o.MaxConnections), drain: json.Drain,
 		http: newHTTPServer(m.guard.Wrap(handler), m.tls, o.Timeouts, s.log),
 	})
+	return nil
 }
 
 // addBlobs adds the Azure Blob API, which checks signatures instead of tokens.

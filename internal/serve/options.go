@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/observe"
 	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/auth"
@@ -21,7 +23,8 @@ const (
 	// DefaultBlobListen is where the Azure Blob API listens by default.
 	DefaultBlobListen = "127.0.0.1:10000"
 
-	maxReserve = 1 << 20 // MiB
+	maxReserve       = 1 << 20 // MiB
+	maxHealthTimeout = time.Minute
 )
 
 // Options are the flags of leasehold serve. Defaults returns those of a command
@@ -54,8 +57,19 @@ type Options struct {
 	MaxWaiters     int
 	Timeouts       Timeouts
 
-	Version string       // for headers and logs
-	Logger  *slog.Logger // nil: none
+	Health Health
+
+	Version  string           // for headers and logs
+	Logger   *slog.Logger     // nil: none
+	LogLevel *slog.LevelVar   // of Logger; nil: it cannot be changed
+	Observe  *observe.Program // nil: there are neither metrics nor traces
+}
+
+// Health is how /health/leasing tries to acquire a lease. What is zero has the
+// defaults of package health.
+type Health struct {
+	Name         string
+	TTL, Timeout time.Duration
 }
 
 // Timeouts end connections that stand still. There is none on a whole request:
@@ -130,6 +144,12 @@ func (o *Options) validate() error {
 		return invalid("--reserve is %d; want MiB from 0 to %d", o.Reserve, maxReserve)
 	case o.MaxConnections < 1 || o.MaxWaiters < 1:
 		return invalid("--max-connections and --max-waiters must be at least 1")
+	case o.Health.Name != "" && leasehold.CheckResource(o.Health.Name) != nil:
+		return invalid("--health-name is no name of a resource")
+	case o.Health.TTL != 0 && (o.Health.TTL < leasehold.MinTTL || o.Health.TTL > leasehold.MaxTTL):
+		return invalid("--health-ttl is %v; want %v to %v", o.Health.TTL, leasehold.MinTTL, leasehold.MaxTTL)
+	case o.Health.Timeout < 0 || o.Health.Timeout > maxHealthTimeout:
+		return invalid("--health-timeout is %v; want up to %v", o.Health.Timeout, maxHealthTimeout)
 	case strings.HasPrefix(open.Scheme(o.Store), "http"):
 		return invalid("--store names a server; to serve, name a store, or none for the data directory")
 	case o.Store != "" && len(open.Lacks(o.Store, powers.Finding, powers.Listing)) > 0:

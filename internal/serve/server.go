@@ -7,6 +7,7 @@
 //   - listener.go, http.go: sockets, middleware, HTTP servers and their timeouts.
 //   - accounts.go: the storage accounts that may sign for blobs.
 //   - backend.go: the store, and the Azure API's catalog and content on its engine.
+//   - observe.go: the hooks of all of them.
 //   - memory.go: the data directory of a server that keeps nothing.
 package serve
 
@@ -82,11 +83,21 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.closers.add(func() error { m.guard.Close(); return nil })
-	b, err := openBackend(ctx, o, urlOf(jsonSocket, o.secure()), &s.closers)
+	w, err := newObservers(o.Observe)
 	if err != nil {
 		return nil, err
 	}
-	s.addJSON(&o, m, b, jsonSocket)
+	b, err := openBackend(ctx, o, &w, urlOf(jsonSocket, o.secure()), &s.closers)
+	if err != nil {
+		return nil, err
+	}
+	s.closers.add(w.close) // before the store
+	if err := w.watchBackend(b); err != nil {
+		return nil, err
+	}
+	if err := s.addJSON(&o, m, b, &w, jsonSocket); err != nil {
+		return nil, err
+	}
 	if b.azure != nil {
 		s.addBlobs(&o, m, b, blobSocket)
 	}

@@ -60,7 +60,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c.endpoint, c.pathValue, allow = s.router.Find(r.Method, r.URL.EscapedPath())
 	c.setHeaders(allow)
 	if s.o.Observer != nil {
-		c.observeStart(traceOf(r.Header))
+		c.observeStart(TraceOf(r.Header))
 	}
 	defer c.finish()
 	if r.ContentLength != 0 {

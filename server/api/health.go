@@ -1,67 +1,80 @@
 package api
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/health"
 	"github.com/leasehold/leasehold/server/internal/rest"
 )
 
 // Health is the answer of the health checks.
 type Health struct {
-	Status   string `json:"status" enum:"healthy,degraded,unhealthy"`
-	Detail   string `json:"detail,omitempty" doc:"What is wrong."`
-	Duration int64  `json:"duration_ms" doc:"How long the check took."`
+	Status   health.Status `json:"status" enum:"healthy,degraded,unhealthy"`
+	Reason   string        `json:"reason,omitempty" doc:"What is wrong."`
+	Store    string        `json:"store,omitempty" doc:"The kind of the store that was checked."`
+	Duration int64         `json:"duration_ms" doc:"How long the check took."`
+	Time     time.Time     `json:"time" doc:"When it started."`
+}
+
+// HealthOf converts a report.
+func HealthOf(r health.Report) Health {
+	return Health{r.Status, r.Reason, r.Store, r.Duration.Milliseconds(), r.Time.UTC()}
 }
 
 const (
 	healthResource = leasehold.HealthPrefix + ":server"
-	healthTTL      = 15 * time.Second
 	readyWithin    = time.Second
-	leasingWithin  = 5 * time.Second
-	slowLeasing    = time.Second // from here on it is degraded
 )
 
 // live serves /healthz and /health/live: the answer itself shows it.
-func live(*call, rest.None) (Health, error) { return Health{Status: "healthy"}, nil }
+func live(c *call, _ rest.None) (Health, error) {
+	return HealthOf(health.Report{Status: health.Healthy, Time: c.started}), nil
+}
 
 // ready serves /health/ready: may traffic come here?
 func ready(c *call, _ rest.None) (Health, error) {
+	r := health.Report{Status: health.Healthy, Store: c.s.o.Health.Store, Time: c.started}
 	if c.s.draining.Err() != nil {
-		return unhealthy(c, errDraining.Error()), nil
+		r.Status, r.Reason = health.Unhealthy, errDraining.Error()
+		return c.checked("ready", r), nil
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, readyWithin)
 	defer cancel()
-	if _, err := c.s.store.Status(ctx, healthResource); err != nil {
-		c.logFailure(err)
-		return unhealthy(c, "the store does not answer"), nil
+	if _, r.Err = c.s.store.Status(ctx, c.s.o.Health.Name); r.Err != nil {
+		r.Status, r.Reason = health.Unhealthy, "the store does not answer"
 	}
-	return Health{Status: "healthy", Duration: time.Since(c.started).Milliseconds()}, nil
+	r.Duration = time.Since(c.started)
+	return c.checked("ready", r), nil
 }
 
-func unhealthy(c *call, detail string) Health {
-	c.status = http.StatusServiceUnavailable
-	return Health{Status: "unhealthy", Detail: detail, Duration: time.Since(c.started).Milliseconds()}
+// leasing serves /health/leasing: can leases be had?
+func leasing(c *call, _ rest.None) (Health, error) {
+	return c.checked("leasing", c.s.leasing.run(c.ctx, c.s.store, &c.s.o.Health)), nil
 }
 
-// leasingHealth serves /health/leasing: can leases be had?
-func leasingHealth(c *call, _ rest.None) (Health, error) {
-	h, err := c.s.leasing.run(c.ctx, c.s.store)
-	if err != nil {
-		c.logFailure(err)
-	}
-	if h.Status == "unhealthy" {
+// checked reports a check and answers it.
+func (c *call) checked(check string, r health.Report) Health {
+	c.logFailure(r.Err)
+	c.s.observeCheck(check, string(r.Status))
+	if r.Status == health.Unhealthy {
 		c.status = http.StatusServiceUnavailable
 	}
-	return h, nil
+	return HealthOf(r)
 }
 
-// leasingCheck acquires and releases a lease. Requests that come while a check is
-// under way share its answer, so that many probes do not load the store.
+// completeHealth fills in what is the server's own.
+func completeHealth(o health.Options) health.Options {
+	o.Name = cmp.Or(o.Name, healthResource)
+	return o
+}
+
+// leasingCheck shares checks: requests that come while one is under way get its
+// answer, so that many probes do not load the store.
 type leasingCheck struct {
 	mu  sync.Mutex
 	now *leasingRun
@@ -69,62 +82,43 @@ type leasingCheck struct {
 
 type leasingRun struct {
 	done   chan struct{}
-	health Health
-	err    error
+	report health.Report
 }
 
-func (k *leasingCheck) run(ctx context.Context, store leasehold.Store) (Health, error) {
+func (k *leasingCheck) run(ctx context.Context, store leasehold.Store, o *health.Options) health.Report {
 	k.mu.Lock()
 	run := k.now
 	if run == nil {
 		run = &leasingRun{done: make(chan struct{})}
 		k.now = run
 		k.mu.Unlock()
-		k.finish(run, context.WithoutCancel(ctx), store) // others may wait for it
-		return run.health, run.err
+		k.finish(run, context.WithoutCancel(ctx), store, o) // others may wait for it
+		return run.report
 	}
 	k.mu.Unlock()
 	select {
 	case <-run.done:
-		return run.health, nil // the request that ran it logs the error
+		shared := run.report
+		shared.Err = nil // the request that ran it logs the error
+		return shared
 	case <-ctx.Done():
-		return Health{Status: "unhealthy"}, nil
+		return unfinished(o)
 	}
+}
+
+func unfinished(o *health.Options) health.Report {
+	return health.Report{Status: health.Unhealthy, Reason: "the check did not end", Store: o.Store, Time: time.Now()}
 }
 
 // finish runs the check and wakes those who wait for it, even if the store
 // panics.
-func (k *leasingCheck) finish(run *leasingRun, ctx context.Context, store leasehold.Store) {
-	run.health = Health{Status: "unhealthy", Detail: "the check did not end"}
+func (k *leasingCheck) finish(run *leasingRun, ctx context.Context, store leasehold.Store, o *health.Options) {
+	run.report = unfinished(o)
 	defer func() {
 		k.mu.Lock()
 		k.now = nil
 		k.mu.Unlock()
 		close(run.done)
 	}()
-	run.health, run.err = checkLeasing(ctx, store)
-}
-
-func checkLeasing(ctx context.Context, store leasehold.Store) (Health, error) {
-	started := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, leasingWithin)
-	defer cancel()
-	g, err := store.Acquire(ctx, leasehold.AcquireRequest{Resource: healthResource, Holder: "health", TTL: healthTTL})
-	h := Health{Status: "healthy"}
-	switch {
-	case errors.Is(err, leasehold.ErrHeld): // by another check, which is as good
-		err = nil
-	case err != nil:
-		h.Status, h.Detail = "unhealthy", "no lease could be acquired"
-	default:
-		if _, err = store.Release(ctx, leasehold.ReleaseRequest{ID: g.ID, Resource: healthResource}); err != nil {
-			h.Status, h.Detail = "degraded", "the lease could not be released"
-		}
-	}
-	took := time.Since(started)
-	if h.Status == "healthy" && took >= slowLeasing {
-		h.Status, h.Detail = "degraded", "the store is slow"
-	}
-	h.Duration = took.Milliseconds()
-	return h, err
+	run.report = health.Check(ctx, store, o)
 }

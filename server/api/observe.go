@@ -64,7 +64,8 @@ func (t Trace) bounded() Trace {
 	return t
 }
 
-func traceOf(h http.Header) Trace {
+// TraceOf returns the trace context of a request.
+func TraceOf(h http.Header) Trace {
 	return Trace{h.Get("Traceparent"), h.Get("Tracestate")}.bounded()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/internal/rest"
@@ -64,6 +65,31 @@ func cleanup(c *call, _ rest.None) (wire.Cleaned, error) {
 	}
 	return wire.Cleaned(cleaned), nil
 }
+
+// getLogLevel serves GET /v1/log-level.
+func getLogLevel(c *call, _ rest.None) (wire.LogLevel, error) {
+	if c.s.o.LogLevel == nil {
+		return wire.LogLevel{}, c.unsupported()
+	}
+	return wire.LogLevel{Level: strings.ToLower(c.s.o.LogLevel.Level().String())}, nil
+}
+
+// setLogLevel serves PUT /v1/log-level.
+func setLogLevel(c *call, in wire.LogLevel) (wire.LogLevel, error) {
+	if c.s.o.LogLevel == nil {
+		return wire.LogLevel{}, c.unsupported()
+	}
+	level, ok := logLevels[in.Level]
+	if !ok {
+		return wire.LogLevel{}, leasehold.Invalid("level", "wants debug, info, warn or error")
+	}
+	c.s.o.LogLevel.Set(min(level, slog.LevelInfo)) // so that the change itself is logged
+	c.log(slog.LevelInfo, "changed the log level", slog.String("level", in.Level))
+	c.s.o.LogLevel.Set(level)
+	return in, nil
+}
+
+var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
 // listSettings serves GET /v1/config.
 func listSettings(c *call, _ rest.None) (wire.Settings, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/health"
 	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/internal/rest"
@@ -62,6 +63,13 @@ type Options struct {
 	// count like requests. Nil: auth.AllowOperation.
 	AllowOperation func(context.Context) (wait time.Duration, ok bool)
 
+	// Health is how leases are tried for /health/leasing. Its Name is __healthcheck__:server
+	// by default.
+	Health health.Options
+
+	// LogLevel is read and changed with /v1/log-level. Nil: there is no such path.
+	LogLevel *slog.LevelVar
+
 	// TempDir is where a backup is put together. Empty: os.TempDir().
 	TempDir string
 
@@ -90,6 +98,7 @@ func (o *Options) withDefaults() Options {
 	full.MaxStreamsPerCaller = cmp.Or(full.MaxStreamsPerCaller, 32)
 	full.MaxScans = cmp.Or(full.MaxScans, 16)
 	full.MaxScansPerCaller = cmp.Or(full.MaxScansPerCaller, 4)
+	full.Health = completeHealth(full.Health)
 	full.Version = cmp.Or(full.Version, "dev")
 	return full
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/health"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/internal/rest"
 	"github.com/leasehold/leasehold/wire"
@@ -116,6 +117,12 @@ func operatorCalls() []*endpoint {
 		{Method: http.MethodPut, Path: "/v1/config/{key}", ID: "set", Roles: operators, Status: http.StatusOK,
 			Summary: "Change a run-time setting: effective at once, kept across restarts.",
 			Request: wire.SetRequest{Value: 300}, Answer: exampleSetting, Handler: rest.Body(setSetting), Codes: optional},
+		{Method: http.MethodGet, Path: "/v1/log-level", ID: "log_level", Roles: operators, Status: http.StatusOK,
+			Summary: "From which level on this server logs.",
+			Answer:  wire.LogLevel{Level: "info"}, Handler: rest.Query(getLogLevel), Codes: optional},
+		{Method: http.MethodPut, Path: "/v1/log-level", ID: "set_log_level", Roles: operators, Status: http.StatusOK,
+			Summary: "Log from another level on, until this server restarts.",
+			Request: wire.LogLevel{Level: "debug"}, Answer: wire.LogLevel{Level: "debug"}, Handler: rest.Body(setLogLevel), Codes: optional},
 		{Method: http.MethodGet, Path: "/v1/backup", ID: "backup", Roles: operators, Status: http.StatusOK,
 			Summary: "A consistent copy of the running store.",
 			Codes:   optional, Long: true, Handler: rest.Raw("application/octet-stream", backup)},
@@ -124,7 +131,7 @@ func operatorCalls() []*endpoint {
 
 // serverCalls are about the server itself.
 func serverCalls() []*endpoint {
-	healthy := Health{Status: "healthy", Duration: 2}
+	healthy := Health{Status: health.Healthy, Store: "sqlite", Duration: 2, Time: exampleTime}
 	unhealthy := map[int]string{http.StatusServiceUnavailable: "unhealthy"}
 	return []*endpoint{
 		{Method: http.MethodGet, Path: "/healthz", ID: "healthz", Status: http.StatusOK,
@@ -134,7 +141,7 @@ func serverCalls() []*endpoint {
 		{Method: http.MethodGet, Path: "/health/ready", ID: "ready", Status: http.StatusOK,
 			Summary: "May traffic come here? 503 while the store does not answer and during shutdown.", Answer: healthy, Also: unhealthy, Handler: rest.Query(ready)},
 		{Method: http.MethodGet, Path: "/health/leasing", ID: "leasing", Status: http.StatusOK,
-			Summary: "Can leases be had? Takes one and releases it. 503 when unhealthy.", Answer: healthy, Also: unhealthy, Handler: rest.Query(leasingHealth)},
+			Summary: "Can leases be had? Takes one and releases it: degraded if that is slow or did not succeed at once, 503 when unhealthy.", Answer: healthy, Also: unhealthy, Handler: rest.Query(leasing)},
 		{Method: http.MethodGet, Path: "/metrics", ID: "metrics", Roles: readers, Status: http.StatusOK,
 			Summary: "Counters for Prometheus.", Handler: rest.Raw(metricsMedia, metrics)},
 		{Method: http.MethodGet, Path: "/openapi.json", ID: "openapi", Status: http.StatusOK,

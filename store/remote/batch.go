@@ -2,6 +2,7 @@ package remote
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/leasehold/leasehold/wire"
 )
@@ -17,7 +18,7 @@ type batch []*pendingCall
 func fitting(queue []*pendingCall) int {
 	n, size := 0, 0
 	for n < min(len(queue), wire.MaxOperations) {
-		size += len(queue[n].json)
+		size += len(queue[n].json) + queue[n].trace.size()
 		if n > 0 && size > maxBatch {
 			break
 		}
@@ -30,7 +31,7 @@ func fitting(queue []*pendingCall) int {
 func (b batch) call() *call {
 	w := wire.BatchRequest{Operations: make([]wire.Operation, len(b))}
 	for i, p := range b {
-		w.Operations[i] = wire.Operation{Op: p.op, Request: p.json}
+		w.Operations[i] = wire.Operation{Op: p.op, Request: p.json, TraceParent: p.trace.parent, TraceState: p.trace.state}
 	}
 	text, _ := w.AppendJSON(nil) // it has no errors
 	return &call{effect: writes, method: http.MethodPost, target: "/v1/leases/batch", json: text}
@@ -41,6 +42,10 @@ type batchAnswer struct {
 	result
 	parts   []wire.Answer // one for each call; nil: the result is that of each
 	unknown bool          // the server knows no batches
+
+	// untraced: the server is older than trace contexts of operations. It has
+	// refused the batch because of them, and done nothing.
+	untraced bool
 }
 
 // answer reads the answer to the batch. A batch that was refused as a whole has
@@ -58,9 +63,14 @@ func (b batch) answer(r reply, err error) batchAnswer {
 		a.parts = w.Answers
 	default:
 		a.unknown = r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed
-		a.alone = a.unknown || r.refusedAsBatch()
+		a.untraced = r.status == http.StatusBadRequest && b.traced()
+		a.alone = a.unknown || a.untraced || r.refusedAsBatch()
 	}
 	return a
+}
+
+func (b batch) traced() bool {
+	return slices.ContainsFunc(b, func(p *pendingCall) bool { return p.trace != traceContext{} })
 }
 
 // ofCall returns what became of the i-th call.

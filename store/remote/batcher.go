@@ -34,6 +34,7 @@ type batcher struct {
 	queue     []*pendingCall // not sent yet
 	delay     *time.Timer
 	never     bool // the server knows no batches
+	untraced  bool // the server knows no trace contexts of operations
 	closed    bool
 }
 
@@ -77,6 +78,9 @@ func (b *batcher) enqueue(ctx context.Context, c *call) (*pendingCall, result) {
 	case b.requests < maxRequests && len(b.queue) == 0 && !b.lastBatch && !b.always:
 		b.requests++
 		return nil, result{alone: true, counted: true}
+	}
+	if !b.untraced {
+		c.trace = b.store.o.traceContext(ctx)
 	}
 	p := &pendingCall{call: c, result: make(chan result, 1)}
 	b.queue = append(b.queue, p)
@@ -199,6 +203,7 @@ func (b *batcher) dequeue() batch {
 func (b *batcher) resolve(calls batch, answer batchAnswer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.untraced = b.untraced || answer.untraced
 	if answer.unknown {
 		b.never = true
 		for _, p := range b.queue {

@@ -33,6 +33,8 @@ type call struct {
 	body     any    // default an empty object; a GET has none
 	json     []byte // the body, encoded
 
+	trace traceContext // as an operation of a batch
+
 	// unclaimed receives an answer that comes after the caller has left. It may
 	// be nil, and may make calls of its own.
 	unclaimed func(reply)

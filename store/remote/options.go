@@ -39,6 +39,11 @@ type Options struct {
 	// UserAgent is the client's name. Default "leasehold-go".
 	UserAgent string
 
+	// Trace returns the W3C trace context of a call's context: the headers
+	// traceparent and tracestate, empty if there is none. telemetry.TraceContext
+	// does. Default: none is sent.
+	Trace func(ctx context.Context) (traceparent, tracestate string)
+
 	// Dial makes a connection, through a Unix socket, say. Default: net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 

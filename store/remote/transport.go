@@ -40,10 +40,11 @@ type transport struct {
 	base     string
 	headers  http.Header
 	timeout  time.Duration // of every call but waits and streams; zero: none
+	trace    func(context.Context) traceContext
 }
 
 func newTransport(o Options, a address) *transport {
-	t := &transport{base: string(a), headers: http.Header{"User-Agent": {o.UserAgent}}, timeout: max(o.Timeout, 0)}
+	t := &transport{base: string(a), headers: http.Header{"User-Agent": {o.UserAgent}}, timeout: max(o.Timeout, 0), trace: o.traceContext}
 	if o.Token != "" {
 		t.headers.Set("Authorization", "Bearer "+o.Token)
 	}
@@ -61,7 +62,7 @@ func newTransport(o Options, a address) *transport {
 		DisableCompression:     true,
 		Protocols:              new(http.Protocols),
 	}
-	t.own.Protocols.SetHTTP1(true) // trace closes connections, which must not be shared
+	t.own.Protocols.SetHTTP1(true) // follow closes connections, which must not be shared
 	t.sendHTTP = t.own.RoundTrip
 	return t
 }
@@ -133,7 +134,7 @@ func (t *transport) send(ctx context.Context, c *call) (*http.Response, error) {
 // request returns the HTTP request of a call.
 func (t *transport) request(ctx context.Context, c *call) (*http.Request, error) {
 	if t.own != nil {
-		ctx = c.trace(ctx)
+		ctx = c.follow(ctx)
 	}
 	var body io.Reader
 	if c.json != nil {
@@ -156,6 +157,7 @@ func (t *transport) request(ctx context.Context, c *call) (*http.Request, error)
 	if c.json != nil {
 		r.Header["Content-Type"] = jsonType
 	}
+	t.trace(ctx).addTo(r.Header)
 	if c.after > 0 {
 		r.Header.Set("Last-Event-ID", strconv.FormatUint(c.after, 10))
 	}
@@ -174,11 +176,11 @@ func (t *transport) close() {
 	}
 }
 
-// trace follows the call through our own transport, which asks for another
+// follow follows the call through our own transport, which asks for another
 // connection only if nothing was written to the last one, or if the call may be
 // repeated. A connection that is closed before the request is written carries
 // nothing of it.
-func (c *call) trace(ctx context.Context) context.Context {
+func (c *call) follow(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { c.restart() },
 		GotConn: func(i httptrace.GotConnInfo) {

@@ -1,0 +1,75 @@
+package serve
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/leasehold/leasehold"
+	azure "github.com/leasehold/leasehold/azure/server"
+	"github.com/leasehold/leasehold/internal/observe"
+	"github.com/leasehold/leasehold/server/api"
+	"github.com/leasehold/leasehold/store/local"
+	"github.com/leasehold/leasehold/telemetry"
+)
+
+// observers are the hooks of the server's parts. The zero value observes nothing.
+type observers struct {
+	program   *observe.Program
+	telemetry *telemetry.Telemetry
+	api       api.Observer
+	blobs     *azure.Observer
+	engine    *local.Observer
+}
+
+func newObservers(p *observe.Program) (o observers, err error) {
+	if p == nil {
+		return o, nil
+	}
+	var failed [4]error
+	o.program = p
+	o.telemetry, failed[0] = p.Telemetry()
+	o.api, failed[1] = p.API()
+	o.blobs, failed[2] = p.Blobs()
+	o.engine, failed[3] = p.Engine()
+	return o, errors.Join(failed[:]...)
+}
+
+// watchBackend puts telemetry around the store that the JSON API serves, and reads
+// the figures of the embedded engine, if there is one.
+func (o *observers) watchBackend(b *backend) error {
+	if o.program == nil {
+		return nil
+	}
+	if b.engine != nil {
+		if err := o.program.WatchEngine(b.engine); err != nil {
+			return err
+		}
+	}
+	if b.engine != nil && b.store == leasehold.Store(b.engine) {
+		o.telemetry.CountLeases(b.provider, func() int64 { return int64(b.engine.Figures().Leases) })
+	}
+	b.store = o.telemetry.Store(b.store, b.provider)
+	return nil
+}
+
+func (o *observers) watchAPI(s *api.Server) error {
+	if o.program == nil {
+		return nil
+	}
+	return o.program.WatchAPI(s)
+}
+
+// page serves the metrics; nil: there are none.
+func (o *observers) page() http.Handler {
+	if o.program == nil {
+		return nil
+	}
+	return o.program.Page()
+}
+
+func (o *observers) close() error {
+	if o.telemetry == nil {
+		return nil
+	}
+	return o.telemetry.Close()
+}
