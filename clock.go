@@ -16,6 +16,7 @@ var clockOffset = systemOffset()
 type clock struct {
 	start  time.Time
 	offset func() time.Duration
+	jumped func(time.Duration) // called with each suspend; nil: nothing
 
 	mu        sync.Mutex
 	last      time.Duration // the offset already counted
@@ -38,6 +39,9 @@ func (c *clock) now() time.Duration {
 	defer c.mu.Unlock()
 	if change := c.change(); change >= minSuspend {
 		c.suspended += change
+		if c.jumped != nil {
+			c.jumped(change)
+		}
 	}
 	return time.Since(c.start) + c.suspended
 }

@@ -1,18 +1,20 @@
 package leasehold
 
 import (
+	"context"
 	"sync"
 	"time"
 )
 
-// Event is something that happened to a held lease: Renewed, RenewalFailed,
-// Breaking, Lost or Released. No other type implements it.
+// Event is something that happened to a held lease: Acquired, Renewed,
+// RenewalFailed, SafetyLineNear, Breaking, Lost or Released; or to the Manager
+// itself: ClockJumped. No other type implements it.
 //
 // Options.Observe gets the events of a Manager one at a time, in the order in
 // which they happened, with no lock held, on a goroutine of its own: it may be
 // slow and may call the Manager. Only Close waits for it. When it is thousands
-// of events behind, Renewed and RenewalFailed are dropped until it has caught
-// up; Breaking, Lost and Released never are.
+// of events behind, those that a lease can have more than once are dropped until
+// it has caught up; Acquired, Breaking, Lost and Released never are.
 type Event interface {
 	// Info returns which lease, and when.
 	Info() EventInfo
@@ -25,6 +27,23 @@ type EventInfo struct {
 	Holder   string
 	Token    uint64
 	Time     time.Time // wall clock
+
+	ctx context.Context
+}
+
+// Context returns a context with the values of the operation that acquired the
+// lease, such as its trace. It never ends.
+func (i EventInfo) Context() context.Context {
+	if i.ctx == nil {
+		return context.Background()
+	}
+	return i.ctx
+}
+
+// Acquired says that the Manager holds the lease from now on.
+type Acquired struct {
+	EventInfo
+	AutoRenew bool // the Manager renews it
 }
 
 // Renewed says that the store has confirmed the lease for another ttl, or, for
@@ -42,6 +61,13 @@ type RenewalFailed struct {
 	Attempt   int // 1 for the first since the last success
 	Err       error
 	WillRetry bool // another attempt is planned before the safety line
+}
+
+// SafetyLineNear says that the lease is overdue: half of the time between its
+// renewal and its safety line has passed without a success.
+type SafetyLineNear struct {
+	EventInfo
+	Remaining time.Duration // to the line
 }
 
 // Breaking says that the lease is being broken: it is not renewed any more, and
@@ -74,14 +100,66 @@ type Released struct {
 	Err error
 }
 
+// ClockJumped says that the machine was suspended, or that its clock was set
+// where the Manager has to go by the wall clock. Leases that ran out meanwhile
+// are lost. Its Info has only the time.
+type ClockJumped struct {
+	EventInfo
+	By time.Duration
+}
+
 // Info returns which lease, and when.
 func (i EventInfo) Info() EventInfo { return i }
 
-func (Renewed) event()       {}
-func (RenewalFailed) event() {}
-func (Breaking) event()      {}
-func (Lost) event()          {}
-func (Released) event()      {}
+func (Acquired) event()       {}
+func (Renewed) event()        {}
+func (RenewalFailed) event()  {}
+func (SafetyLineNear) event() {}
+func (Breaking) event()       {}
+func (Lost) event()           {}
+func (Released) event()       {}
+func (ClockJumped) event()    {}
+
+// Operation is something that a Manager does for a caller or for a held lease,
+// however many requests it takes. Options.Trace gets it before the first.
+type Operation struct {
+	Kind     OperationKind
+	Resource string
+	Holder   string
+	Token    uint64            // zero while the lease is being acquired
+	TTL      time.Duration     // requested; zero for other kinds than an acquire
+	Timeout  time.Duration     // of OperationAcquire; zero: none
+	Metadata map[string]string // shared: read it, do not change it
+
+	// Attempt counts the background renewals since the last success, from 1.
+	// Zero for other kinds.
+	Attempt int
+
+	// Acquired has the values of the context that Trace returned when the lease
+	// was acquired. Nil while it is being acquired.
+	Acquired context.Context
+}
+
+// OperationKind is a kind of operation.
+type OperationKind uint8
+
+// The kinds of operations.
+const (
+	OperationAcquire     OperationKind = iota // waits: Acquire, Do and Lead
+	OperationTryAcquire                       // TryAcquire
+	OperationRenew                            // Held.Renew
+	OperationAutoRenewal                      // one request of the Manager, in the background
+	OperationRelease                          // Held.Release, and the end of Do and Lead
+)
+
+// startOperation calls the hook. The function that it returns gets the lease's
+// token, if there is one, and the operation's error.
+func (o *Options) startOperation(ctx context.Context, op Operation) (context.Context, func(uint64, error)) {
+	if o.Trace == nil {
+		return ctx, func(uint64, error) {}
+	}
+	return o.Trace(ctx, op)
+}
 
 // observer passes events to the hook, in order, on one goroutine that lives only
 // while there are any.
@@ -117,7 +195,7 @@ func (o *observer) notify(e Event) {
 
 func frequent(e Event) bool {
 	switch e.(type) {
-	case Renewed, RenewalFailed:
+	case Renewed, RenewalFailed, SafetyLineNear, ClockJumped:
 		return true
 	}
 	return false

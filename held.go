@@ -29,6 +29,7 @@ type Held struct {
 	renew      bool            // the Manager renews
 	runsFunc   bool            // a function of Do or Lead runs under it
 	values     context.Context // what the lease's context carries
+	origin     context.Context // what the operation carried that acquired it
 
 	// The rest is guarded by r.mu.
 	deadline
@@ -200,16 +201,24 @@ func (h *Held) Renew(ctx context.Context) error {
 	if end != nil {
 		return end
 	}
+	ctx, ended := h.r.options.startOperation(ctx, h.operation(OperationRenew))
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	l, err := h.r.callRenew(ctx, h)
+	err = h.applyRenew(sent, l, err)
+	ended(h.token, err)
+	return err
+}
+
+// applyRenew applies the answer to Renew and returns what Renew returns.
+func (h *Held) applyRenew(sent time.Duration, l Lease, err error) error {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()
 	h.r.apply(h, sent, l, err, h.r.clock.now())
-	if h.end != nil {
+	switch {
+	case h.end != nil:
 		return h.end
-	}
-	if err != nil {
+	case err != nil:
 		return asError("renew", h.resource, err)
 	}
 	return nil
@@ -232,5 +241,10 @@ func (h *Held) noteFailure(err error) {
 
 // info names the lease in an event.
 func (h *Held) info() EventInfo {
-	return EventInfo{Resource: h.resource, Holder: h.holder, Token: h.token, Time: time.Now()}
+	return EventInfo{Resource: h.resource, Holder: h.holder, Token: h.token, Time: time.Now(), ctx: h.origin}
+}
+
+// operation describes an operation on the lease.
+func (h *Held) operation(kind OperationKind) Operation {
+	return Operation{Kind: kind, Resource: h.resource, Holder: h.holder, Token: h.token, Metadata: h.metadata, Acquired: h.origin}
 }

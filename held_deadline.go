@@ -8,17 +8,20 @@ type deadline struct {
 	since time.Duration // the ttl counts from here
 	line  time.Duration // the safety line, at which the lease is lost; never, if infinite
 	next  time.Duration // when to renew; never, if not planned
-	due   time.Duration // the sooner of the two
+	near  time.Duration // when to warn that the line is near; never, if that was done
+	due   time.Duration // the soonest of the three
 }
 
 // restart counts a lease of this length from since.
 func (d *deadline) restart(o *Options, since, length time.Duration, renew bool) {
-	d.since, d.line, d.next = since, never, never
+	d.since, d.line, d.next, d.near = since, never, never, never
+	next := since + o.intervalOf(length)
 	if length != Infinite {
 		d.line = since + min(o.lineOf(length), length-drift(length))
+		d.near = next + (d.line-next)/2
 	}
 	if renew {
-		d.next = since + o.intervalOf(length)
+		d.next = next
 	}
 }
 

@@ -82,7 +82,7 @@ func TestLongWaitWithDelayedAnswer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h, err := a.acquire(t.Context(), func(a *acquisition, ctx context.Context) (*Held, error) {
+				h, err := a.claim(t.Context(), func(a *acquisition, ctx context.Context) (*Held, error) {
 					a.req.Timeout = time.Hour
 					return a.send(ctx, s.Wait, time.Hour)
 				})
@@ -115,7 +115,7 @@ func TestWaitedLongerThanTheRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := a.acquire(t.Context(), func(a *acquisition, ctx context.Context) (*Held, error) {
+		h, err := a.claim(t.Context(), func(a *acquisition, ctx context.Context) (*Held, error) {
 			return a.send(ctx, func(ctx context.Context, r AcquireRequest) (Grant, error) {
 				g, err := m.store.Acquire(ctx, r)
 				g.Waited = time.Hour
@@ -159,7 +159,7 @@ func TestConfirmFails(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = a.acquire(t.Context(), func(a *acquisition, ctx context.Context) (*Held, error) {
+				_, err = a.claim(t.Context(), func(a *acquisition, ctx context.Context) (*Held, error) {
 					return a.send(ctx, func(ctx context.Context, r AcquireRequest) (Grant, error) {
 						g, err := s.Acquire(ctx, r)
 						g.Waited = WaitUnknown

@@ -53,7 +53,9 @@ func (h *Held) sendRelease(ctx context.Context, lost *Error) error {
 	if h.gone {
 		return lost
 	}
+	ctx, ended := h.r.options.startOperation(ctx, h.operation(OperationRelease))
 	err := releaseWithRetry(ctx, h.r.store, ReleaseRequest{ID: h.id, Resource: h.resource, Holder: h.holder, Token: h.token})
+	ended(h.token, err)
 	if lost != nil {
 		return lost
 	}
@@ -98,9 +100,9 @@ func releaseWithRetry(ctx context.Context, store Store, r ReleaseRequest) error 
 // releaseUnclaimed releases a grant that nobody received. If its answer was
 // lost, the request may still be on its way: "not found" is then tried again
 // until the deadline, and once more when the Manager starts to close, which ends
-// open.
-func releaseUnclaimed(open context.Context, store Store, r AcquireRequest, answerLost bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+// open. Origin has the values of the operation that requested the grant.
+func releaseUnclaimed(open, origin context.Context, store Store, r AcquireRequest, answerLost bool) {
+	ctx, cancel := context.WithTimeout(origin, releaseTimeout)
 	defer cancel()
 	pause := firstReleasePause
 	for {

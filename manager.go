@@ -42,7 +42,7 @@ func (m *Manager) Holder() string { return m.options.Holder }
 // the request once with the same id. A grant that the caller does not receive,
 // because the context ended first, say, is released in the background.
 func (m *Manager) TryAcquire(ctx context.Context, resource string, options ...AcquireOptions) (*Held, error) {
-	return m.acquire(ctx, resource, options, (*acquisition).try)
+	return m.acquire(ctx, resource, options, OperationTryAcquire)
 }
 
 // Acquire waits for the lease: in the store's queue where it has one, else by
@@ -51,10 +51,10 @@ func (m *Manager) TryAcquire(ctx context.Context, resource string, options ...Ac
 // (the error then also matches the context's), or, where neither has an end,
 // after 10,000 attempts.
 func (m *Manager) Acquire(ctx context.Context, resource string, options ...AcquireOptions) (*Held, error) {
-	return m.acquire(ctx, resource, options, (*acquisition).wait)
+	return m.acquire(ctx, resource, options, OperationAcquire)
 }
 
-func (m *Manager) acquire(ctx context.Context, resource string, options []AcquireOptions, request requestFunc) (*Held, error) {
+func (m *Manager) acquire(ctx context.Context, resource string, options []AcquireOptions, kind OperationKind) (*Held, error) {
 	a, err := newAcquisition(ctx, m, resource, options)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (m *Manager) acquire(ctx context.Context, resource string, options []Acquir
 		return nil, err
 	}
 	defer exit()
-	return a.acquire(ctx, request)
+	return a.acquire(ctx, kind)
 }
 
 // Do waits for the lease as Acquire does, runs fn under it and releases it.

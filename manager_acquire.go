@@ -49,13 +49,11 @@ type acquisition struct {
 	renew    bool
 	runsFunc bool            // a function of Do or Lead will run under the lease
 	values   context.Context // for the lease's own context
+	origin   context.Context // what the operation carries
 
 	unclaimed  bool // a lease by this id may exist that nobody holds
 	answerLost bool // … because an answer was lost: the request may still be on its way
 }
-
-// requestFunc is how an acquisition requests the lease: try or wait.
-type requestFunc func(*acquisition, context.Context) (*Held, error)
 
 // newAcquisition validates the request before anything happens.
 func newAcquisition(ctx context.Context, m *Manager, resource string, options []AcquireOptions) (*acquisition, error) {
@@ -67,7 +65,8 @@ func newAcquisition(ctx context.Context, m *Manager, resource string, options []
 	default:
 		return nil, acquireError(Invalid("options", "are given %d times; want at most one", len(options)), resource)
 	}
-	a := &acquisition{m: m, values: context.WithoutCancel(ctx), renew: !o.NoAutoRenew && !m.options.NoAutoRenew}
+	values := context.WithoutCancel(ctx)
+	a := &acquisition{m: m, values: values, origin: values, renew: !o.NoAutoRenew && !m.options.NoAutoRenew}
 	a.req = AcquireRequest{
 		Resource: resource, Holder: m.options.Holder, ID: o.ID, TTL: o.TTL,
 		MaxRenewals: o.MaxRenewals, Metadata: m.options.Metadata, Priority: o.Priority,
@@ -102,9 +101,30 @@ func acquireError(err error, resource string) error {
 	return e
 }
 
-// acquire requests the lease, and answers with a lease that the Manager keeps
-// or with none: what the caller does not receive is released.
-func (a *acquisition) acquire(ctx context.Context, request requestFunc) (*Held, error) {
+// acquire requests the lease once or waits for it, as the kind says.
+func (a *acquisition) acquire(ctx context.Context, kind OperationKind) (*Held, error) {
+	op := Operation{Kind: kind, Resource: a.req.Resource, Holder: a.req.Holder, TTL: a.req.TTL, Metadata: a.req.Metadata}
+	request := (*acquisition).try
+	if kind == OperationAcquire {
+		op.Timeout = a.timeout
+		request = (*acquisition).wait
+	}
+	traced, ended := a.m.options.startOperation(ctx, op)
+	if a.m.options.Trace != nil {
+		a.origin = context.WithoutCancel(traced)
+	}
+	h, err := a.claim(traced, request)
+	if err != nil {
+		ended(0, err)
+		return nil, err
+	}
+	ended(h.token, nil)
+	return h, nil
+}
+
+// claim requests the lease, and answers with a lease that the Manager keeps or
+// with none: what the caller does not receive is released.
+func (a *acquisition) claim(ctx context.Context, request func(*acquisition, context.Context) (*Held, error)) (*Held, error) {
 	if ctx.Err() != nil {
 		return nil, a.cancelled(ctx, nil, 0)
 	}
@@ -121,7 +141,7 @@ func (a *acquisition) acquire(ctx context.Context, request requestFunc) (*Held, 
 	if h != nil && !a.madeID {
 		// Now, not in the background: after the error the caller may acquire
 		// again with its id, and a late release would end that lease.
-		releaseUnclaimed(a.m.ctx, a.m.store, a.req, false)
+		releaseUnclaimed(a.m.ctx, a.origin, a.m.store, a.req, false)
 		a.unclaimed = false
 	}
 	a.startRelease()
@@ -152,7 +172,7 @@ func (a *acquisition) send(ctx context.Context, call func(context.Context, Acqui
 	a.unclaimed = true // until the Manager keeps it
 	h := &Held{
 		r: &a.m.renewer, resource: a.req.Resource, holder: a.req.Holder, id: a.req.ID, token: g.Token,
-		metadata: g.Metadata, acquiredAt: g.AcquiredAt, renew: a.renew, runsFunc: a.runsFunc, values: a.values,
+		metadata: g.Metadata, acquiredAt: g.AcquiredAt, renew: a.renew, runsFunc: a.runsFunc, values: a.values, origin: a.origin,
 	}
 	if g.Waited == WaitUnknown {
 		return a.confirm(ctx, h)
@@ -227,7 +247,7 @@ func (a *acquisition) startRelease() {
 	}
 	req, answerLost := a.req, a.answerLost
 	a.unclaimed, a.answerLost = false, false
-	a.m.background.start(func() { releaseUnclaimed(a.m.ctx, a.m.store, req, answerLost) })
+	a.m.background.start(func() { releaseUnclaimed(a.m.ctx, a.origin, a.m.store, req, answerLost) })
 }
 
 // cancelled is the error of a wait that its context ended: it matches ErrTimeout,

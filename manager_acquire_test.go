@@ -91,7 +91,7 @@ func TestNoOrphanAfterLostAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.req.ID = id
-		if _, err := a.acquire(ctx, (*acquisition).try); !errors.Is(err, ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := a.claim(ctx, (*acquisition).try); !errors.Is(err, ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("TryAcquire = %v, want ErrUnknown and the deadline", err)
 		}
 		time.Sleep(releaseTimeout)

@@ -16,7 +16,7 @@ const (
 // set if the lease was lost meanwhile.
 func runUnderLease(ctx context.Context, a *acquisition, fn func(context.Context, *Held) error) (loss, err error) {
 	a.runsFunc = true
-	h, err := a.acquire(ctx, (*acquisition).wait)
+	h, err := a.acquire(ctx, OperationAcquire)
 	if err != nil {
 		return nil, err
 	}

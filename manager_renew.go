@@ -59,6 +59,9 @@ type renewal struct {
 
 func (r *renewer) start(store Store, o Options) {
 	r.store, r.options, r.clock = store, o, newClock()
+	r.clock.jumped = func(by time.Duration) {
+		r.observer.notify(ClockJumped{EventInfo: EventInfo{Time: time.Now()}, By: by})
+	}
 	r.observer = observer{hook: o.Observe, start: r.background.start}
 	r.wake, r.stop = make(chan struct{}, 1), make(chan struct{})
 	r.held.order, r.ready.order, r.wakesAt = byDue, byLine, never
@@ -73,6 +76,7 @@ func (r *renewer) add(h *Held) error {
 		return closedError(h.resource)
 	}
 	r.schedule(h)
+	r.observer.notify(Acquired{EventInfo: h.info(), AutoRenew: h.renew})
 	return nil
 }
 
@@ -120,6 +124,14 @@ func (r *renewer) renewOrLose(h *Held, now time.Duration) {
 	if r.loseIfPastLine(h, now); h.phase == phaseOver {
 		return
 	}
+	if now >= h.near {
+		h.near = never
+		r.observer.notify(SafetyLineNear{EventInfo: h.info(), Remaining: h.line - now})
+	}
+	if now < h.next { // only the warning was due
+		r.reschedule(h)
+		return
+	}
 	h.next = never
 	if h.renewal != nil { // the one before is still in flight
 		h.next = now + slotTimeout
@@ -163,10 +175,13 @@ func (r *renewer) send(h *Held, now time.Duration) {
 	if h.phase == phaseExhausted {
 		call = r.callStatus
 	}
+	op := h.operation(OperationAutoRenewal)
+	op.Attempt = h.failures + 1
 	r.background.start(func() {
+		ctx, ended := r.options.startOperation(ctx, op)
 		l, err := call(ctx, h)
 		cancel()
-		r.receive(h, f, l, err)
+		ended(h.token, r.receive(h, f, l, err))
 	})
 }
 
@@ -188,18 +203,24 @@ func (r *renewer) callStatus(ctx context.Context, h *Held) (Lease, error) {
 	return *s.Lease, nil
 }
 
-// receive applies the answer and gives the slot to the next.
-func (r *renewer) receive(h *Held, f *renewal, l Lease, err error) {
+// receive applies the answer and gives the slot to the next. It returns the error
+// that counts: a renewal that the lease's release ended has not failed.
+func (r *renewer) receive(h *Held, f *renewal, l Lease, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending.Remove(f.element)
 	h.renewal = nil
+	released := h.end != nil && h.end.Reason == ReasonReleased
+	if err != nil && (r.stopped || released) {
+		err = &Error{Reason: ReasonCancelled, Op: "renew", Resource: h.resource, Cause: err}
+	}
 	if r.stopped {
-		return
+		return err
 	}
 	now := r.clock.now()
 	r.apply(h, f.sent, l, err, now)
 	r.sendReady(now)
+	return err
 }
 
 // apply applies the answer to a renewal. An answer after the safety line does
@@ -299,7 +320,7 @@ func (r *renewer) applyBreak(h *Held, sent time.Duration, err error, now time.Du
 	h.noteFailure(err)
 	left := breakRemaining(h.lastErr)
 	first := h.phase != phaseBreaking
-	h.phase, h.next = phaseBreaking, never
+	h.phase, h.next, h.near = phaseBreaking, never, never
 	h.line = min(h.line, sent+r.options.lineOf(left))
 	if first {
 		r.observer.notify(Breaking{EventInfo: h.info(), Remaining: left})
@@ -333,7 +354,12 @@ func (r *renewer) notifyFailed(h *Held, willRetry bool) {
 // schedule makes the lease due at its line or its next renewal.
 func (r *renewer) schedule(h *Held) {
 	r.ready.drop(h)
-	h.due = min(h.line, h.next)
+	r.reschedule(h)
+}
+
+// reschedule is schedule for a lease that may wait for a slot and still has to.
+func (r *renewer) reschedule(h *Held) {
+	h.due = min(h.line, h.next, h.near)
 	r.held.put(h)
 	if h.due >= r.wakesAt {
 		return

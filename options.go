@@ -1,6 +1,7 @@
 package leasehold
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -68,6 +69,13 @@ type Options struct {
 	// Observe is called with what happens to the held leases; see Event.
 	// Default: none.
 	Observe func(Event)
+
+	// Trace is called before each operation of the Manager. It returns the
+	// context for the operation's requests, which descends from the one it got,
+	// and a function that is called with the lease's token, if there is a lease,
+	// and the operation's error. Both are called without a lock, but the operation
+	// waits for them. Package telemetry uses it. Default: none.
+	Trace func(context.Context, Operation) (context.Context, func(token uint64, err error))
 }
 
 // The defaults, and the bounds that are no option.

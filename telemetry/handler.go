@@ -4,25 +4,16 @@ import (
 	"context"
 	"log/slog"
 
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
-// TraceContext returns the W3C trace context of the span in ctx, or "": what a
-// client sends as the headers traceparent and tracestate. It fits
-// remote.Options.Trace.
-func TraceContext(ctx context.Context) (traceparent, tracestate string) {
-	if !trace.SpanContextFromContext(ctx).IsValid() {
-		return "", ""
-	}
-	headers := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, headers)
-	return headers["traceparent"], headers["tracestate"]
-}
-
 // Handler returns a handler that adds trace_id and span_id of the context's span
-// to each record, outside all groups.
+// to each record, outside all groups. A handler that does so already is returned
+// as it is.
 func Handler(next slog.Handler) slog.Handler {
+	if h, ok := next.(*handler); ok {
+		return h
+	}
 	return &handler{next: next, base: next}
 }
 

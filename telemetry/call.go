@@ -1,0 +1,97 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/leasehold/leasehold"
+)
+
+// call is one call of a store.
+type call struct {
+	s         *store // nil: nothing records
+	method    method
+	ctx       context.Context // for the store
+	began     time.Time
+	span      trace.Span // nil: none
+	operation *operation // the one that the call is a request of; nil: none
+}
+
+// answer is what a call sent and got.
+type answer struct {
+	resource, holder string
+	token            uint64
+	ttl, timeout     time.Duration
+	metadata         map[string]string
+	waited           time.Duration // in the store's queue; leasehold.WaitUnknown
+	err              error
+}
+
+func (s *store) start(ctx context.Context, m method) call {
+	t := s.p.t
+	if !t.recording(ctx) {
+		return call{ctx: ctx}
+	}
+	c := call{s: s, method: m, ctx: ctx, began: time.Now()}
+	if o := operationOf(ctx, s); o != nil && o.sends(m) {
+		c.operation = o
+		return c
+	}
+	if m == methodWait {
+		s.p.waiting.Add(1)
+	}
+	if t.tracing() {
+		c.ctx, c.span = t.tracer.Start(ctx, methodNames[m].span, s.p.span...)
+	}
+	return c
+}
+
+// end records the call. A request of an operation is one of its attempts;
+// otherwise the call is counted by itself.
+func (c *call) end(a answer) {
+	if c.s == nil {
+		return
+	}
+	took, p := time.Since(c.began), c.s.p
+	r := resultOf(a.err)
+	p.t.metrics.operationDuration.Record(c.ctx, took.Seconds(), p.calls[c.method][r]...)
+	service := serviceTime(took, &a)
+	if c.operation != nil {
+		c.operation.noteRequest(c, &a, r, took, service)
+		return
+	}
+	wait := time.Duration(-1)
+	if c.method == methodWait {
+		p.waiting.Add(-1)
+		wait = took - max(service, 0)
+	}
+	switch c.method {
+	case methodAcquire, methodWait:
+		p.t.countAcquisition(c.ctx, r, service, wait, p.labels(r, a.resource, a.metadata))
+	case methodRenew:
+		p.t.countRenewal(c.ctx, r, took, p.labels(r, a.resource, a.metadata))
+	case methodRelease:
+		p.t.metrics.releases.Add(c.ctx, 1, p.labels(r, a.resource, a.metadata).add...)
+	}
+	p.t.logCall(c, &a, r)
+	p.t.endSpan(c.span, facts{
+		resource: a.resource, token: a.token, ttl: a.ttl, metadata: a.metadata, timeout: max(a.timeout, 0),
+		wait: wait, result: r, err: a.err,
+	})
+}
+
+// serviceTime returns the time of a request without its wait in the store's queue,
+// or -1 where the store cannot tell.
+func serviceTime(took time.Duration, a *answer) time.Duration {
+	waited := a.waited
+	if e := (*leasehold.Error)(nil); a.err != nil && errors.As(a.err, &e) {
+		waited = e.Waited
+	}
+	if waited == leasehold.WaitUnknown {
+		return -1
+	}
+	return max(took-waited, 0)
+}

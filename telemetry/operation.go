@@ -1,0 +1,175 @@
+package telemetry
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/leasehold/leasehold"
+)
+
+// operation is one operation of a Manager under way. Its requests find it in their
+// context, one after the other.
+type operation struct {
+	leasehold.Operation
+	s     *store
+	ctx   context.Context
+	began time.Time
+	span  trace.Span // nil: none
+	lease *lease     // nil: it was acquired while nothing recorded
+
+	requests int
+	service  time.Duration // of the last one; see serviceTime
+}
+
+// lease is what is known of a lease that a Manager holds.
+type lease struct {
+	metadata map[string]string
+	renewed  atomic.Int64                      // the last success, in Unix nanoseconds
+	renewal  atomic.Pointer[trace.SpanContext] // the span of the last background renewal
+
+	// Only the Manager's events change these, one at a time.
+	acquired  time.Time
+	autoRenew bool
+	failures  []leasehold.RenewalFailed // since the last success
+}
+
+func (l *lease) lastSuccess() time.Time { return time.Unix(0, l.renewed.Load()) }
+
+type operationKey struct{}
+
+// operationOf returns the operation that the context belongs to, if it is one of a
+// Manager on this store.
+func operationOf(ctx context.Context, s *store) *operation {
+	o, _ := ctx.Value(operationKey{}).(*operation)
+	if o == nil || o.s != s {
+		return nil
+	}
+	return o
+}
+
+var operationSpans = [...]string{
+	leasehold.OperationAcquire:     "Lease.Acquire",
+	leasehold.OperationTryAcquire:  "Lease.TryAcquire",
+	leasehold.OperationRenew:       "Lease.Renew",
+	leasehold.OperationAutoRenewal: "Lease.AutoRenewal",
+	leasehold.OperationRelease:     "Lease.Release",
+}
+
+func ignoreOutcome(uint64, error) {}
+
+// startOperation is the Manager's Options.Trace.
+func (s *store) startOperation(ctx context.Context, op leasehold.Operation) (context.Context, func(uint64, error)) {
+	t := s.p.t
+	if !t.recording(ctx) {
+		return ctx, ignoreOutcome
+	}
+	o := &operation{Operation: op, s: s, began: time.Now()}
+	o.findLease()
+	if op.Kind == leasehold.OperationAcquire {
+		s.p.waiting.Add(1)
+	}
+	if t.tracing() {
+		ctx = o.startSpan(ctx, t.tracer)
+	}
+	o.ctx = context.WithValue(ctx, operationKey{}, o)
+	return o.ctx, o.end
+}
+
+func (o *operation) findLease() {
+	if o.Acquired == nil {
+		o.lease = &lease{metadata: o.Metadata}
+		o.lease.renewed.Store(o.began.UnixNano())
+		return
+	}
+	if acquired := operationOf(o.Acquired, o.s); acquired != nil && acquired.Resource == o.Resource {
+		o.lease = acquired.lease
+	}
+}
+
+// startSpan starts the span. Background renewals outlive by far the trace in which
+// the lease was acquired, so each has a trace of its own.
+func (o *operation) startSpan(ctx context.Context, tracer trace.Tracer) context.Context {
+	options := append(o.s.p.span[:len(o.s.p.span):len(o.s.p.span)], linkTo(o.Acquired)...)
+	if o.Kind == leasehold.OperationAutoRenewal {
+		options = append(options, trace.WithNewRoot())
+	}
+	ctx, o.span = tracer.Start(ctx, operationSpans[o.Kind], options...)
+	if o.Kind == leasehold.OperationAutoRenewal && o.lease != nil {
+		span := o.span.SpanContext()
+		o.lease.renewal.Store(&span)
+	}
+	return ctx
+}
+
+// sends reports whether such a call is a request of the operation. Others that it
+// makes, such as a renewal that confirms a grant, are operations by themselves.
+func (o *operation) sends(m method) bool {
+	switch o.Kind {
+	case leasehold.OperationAcquire, leasehold.OperationTryAcquire:
+		return m == methodAcquire || m == methodWait
+	case leasehold.OperationRenew, leasehold.OperationAutoRenewal:
+		return m == methodRenew || m == methodStatus
+	}
+	return m == methodRelease
+}
+
+func (o *operation) noteRequest(c *call, a *answer, r result, took, service time.Duration) {
+	o.requests++
+	o.service = service
+	addAttempt(o.span, o.requests, c.method, took, r, a.err)
+	o.s.p.t.logAttempt(o, c, a, r)
+}
+
+// end records the operation.
+func (o *operation) end(token uint64, err error) {
+	took, p, r := time.Since(o.began), o.s.p, resultOf(err)
+	if token == 0 {
+		token = o.Token
+	}
+	f := facts{
+		resource: o.Resource, token: token, ttl: o.TTL, metadata: o.Metadata, timeout: o.Timeout,
+		wait: -1, retries: max(o.requests-1, o.Attempt-1, 0), result: r, err: err,
+	}
+	switch o.Kind {
+	case leasehold.OperationAcquire, leasehold.OperationTryAcquire:
+		f.wait = o.endAcquire(took, r)
+	case leasehold.OperationRenew, leasehold.OperationAutoRenewal:
+		o.endRenewal(took, r, err)
+	default:
+		p.t.metrics.releases.Add(o.ctx, 1, p.labels(r, o.Resource, o.Metadata).add...)
+	}
+	p.t.logOperation(o, &f)
+	p.t.endSpan(o.span, f)
+}
+
+// endAcquire returns how long it waited, -1 if it does not wait.
+func (o *operation) endAcquire(took time.Duration, r result) (wait time.Duration) {
+	p, wait := o.s.p, time.Duration(-1)
+	service := o.service
+	if o.requests == 0 { // it ended before the first
+		service = took
+	}
+	if o.Kind == leasehold.OperationAcquire {
+		p.waiting.Add(-1)
+		wait = max(took-max(service, 0), 0)
+	}
+	p.t.countAcquisition(o.ctx, r, service, wait, p.labels(r, o.Resource, o.Metadata))
+	if r == resultSuccess {
+		o.lease.renewed.Store(time.Now().Add(-max(service, 0)).UnixNano())
+	}
+	return wait
+}
+
+// endRenewal does not count a renewal that the lease's release ended.
+func (o *operation) endRenewal(took time.Duration, r result, err error) {
+	if leasehold.ReasonOf(err) == leasehold.ReasonCancelled {
+		return
+	}
+	o.s.p.t.countRenewal(o.ctx, r, took, o.s.p.labels(r, o.Resource, o.Metadata))
+	if r == resultSuccess && o.lease != nil {
+		o.lease.renewed.Store(o.began.UnixNano())
+	}
+}
