@@ -3,6 +3,7 @@
 package observability
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -56,7 +57,7 @@ func startApp(t *testing.T, server string) *app {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = a.manager.Close(t.Context()) })
+	t.Cleanup(func() { _ = a.manager.Close(context.Background()) })
 	a.page = httptest.NewServer(promhttp.HandlerFor(pages, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	t.Cleanup(a.page.Close)
 	return a

@@ -44,7 +44,7 @@ func newBlobs(t *testing.T, url string) *blobs {
 
 // What run does, by operation and status.
 var blobCounts = map[string]float64{
-	"code=201,operation=PutBlob": 5, "code=200,operation=GetBlob": 3, "code=404,operation=GetBlob": 2,
+	"code=201,operation=PutBlockBlob": 5, "code=200,operation=GetBlob": 3, "code=404,operation=GetBlob": 2,
 	"code=201,operation=LeaseBlobAcquire": 1, "code=409,operation=LeaseBlobAcquire": 2, "code=200,operation=LeaseBlobRelease": 1,
 }
 

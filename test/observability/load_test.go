@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
@@ -24,11 +25,12 @@ type load struct {
 	server *server
 	app    *app
 
-	round  int
-	counts map[string]float64
-	direct *recorder
-	client *http.Client
-	blobs  *blobs
+	round     int
+	counts    map[string]float64
+	heldSince time.Time
+	direct    *recorder
+	client    *http.Client
+	blobs     *blobs
 }
 
 func newLoad(t *testing.T, s *server, a *app) *load {
@@ -36,6 +38,7 @@ func newLoad(t *testing.T, s *server, a *app) *load {
 	t.Cleanup(l.direct.next.CloseIdleConnections)
 	l.client = &http.Client{Transport: l.direct}
 	l.blobs = newBlobs(t, s.blob)
+	l.call(http.MethodPut, "/v1/config/auto_expire_enabled", `{"value":false}`, http.StatusOK) // so that there is something to clean up
 	return l
 }
 
@@ -249,22 +252,64 @@ func (l *load) refused() {
 	}
 }
 
-// operate lets leases expire, cleans up and asks for the health.
+// operate lets leases end that only the cleanup notices, and asks for the health.
 func (l *load) operate() {
-	for i := range 2 {
+	const resource, gone = "/v1/resource?resource=", 2
+	for i := range gone {
 		l.call(http.MethodPost, "/v1/leases/acquire", fmt.Sprintf(`{"resource":%q,"holder":"gone","ttl_seconds":1}`, l.name("gone", i)), http.StatusCreated)
 		l.counts["direct"]++
 	}
-	var cleaned map[string]float64
-	if err := json.Unmarshal(l.call(http.MethodPost, "/v1/leases/cleanup", "", http.StatusOK), &cleaned); err != nil {
-		l.t.Fatal(err)
-	}
-	for what, n := range cleaned {
-		l.counts["cleaned "+what] += n
-	}
+	process.Eventually(l.t, "the leases have ended", func() bool {
+		return !bytes.Contains(l.call(http.MethodGet, resource+l.name("gone", gone-1), "", http.StatusOK), []byte(`"status":"active"`))
+	})
+	l.call(http.MethodPost, "/v1/leases/cleanup", "", http.StatusOK)
 	l.counts["cleanups"]++
+	l.counts["expired"] += gone + 1 // that of outage
 	l.call(http.MethodGet, "/health/leasing", "", http.StatusOK)
 	l.counts["checks"]++
+}
+
+// historyRecords counts the records of the history, page by page.
+func (l *load) historyRecords() (n float64) {
+	l.t.Helper()
+	for cursor := ""; ; {
+		var page struct {
+			History []json.RawMessage
+			Cursor  string `json:"next_cursor"`
+		}
+		if err := json.Unmarshal(l.call(http.MethodGet, "/v1/history?limit=1000&cursor="+url.QueryEscape(cursor), "", http.StatusOK), &page); err != nil {
+			l.t.Fatal(err)
+		}
+		n += float64(len(page.History))
+		if cursor = page.Cursor; cursor == "" {
+			return n
+		}
+	}
+}
+
+// hold leaves what gauges show: leases held, waiters for the first of them, an event
+// stream.
+func (l *load) hold(leases, waiters int) {
+	l.t.Helper()
+	l.heldSince = time.Now()
+	for i := range leases {
+		l.acquire(l.name("held", i))
+	}
+	ctx, stop := context.WithCancel(l.t.Context())
+	for range waiters {
+		ended := l.wait(ctx, l.name("held", 0))
+		l.t.Cleanup(func() { <-ended })
+	}
+	l.t.Cleanup(stop)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.server.url+"/v1/events", nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	stream, err := l.client.Do(request)
+	if err != nil || stream.StatusCode != http.StatusOK {
+		l.t.Fatalf("GET /v1/events = %v, %v", stream, err)
+	}
+	l.t.Cleanup(func() { stream.Body.Close() })
 }
 
 func (l *load) call(method, path, body string, want int) []byte {

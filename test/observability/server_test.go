@@ -24,6 +24,7 @@ type server struct {
 	*process.Process
 	url  string // of the JSON API
 	blob string // of the Blob API
+	data string // its folder
 }
 
 func startServer(t *testing.T) *server {
@@ -32,7 +33,8 @@ func startServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := process.Start(t, exec.Command(binary, "serve", "--json", "--listen", "127.0.0.1:0", "--blob-listen", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "warn"))
+	data := t.TempDir()
+	p := process.Start(t, exec.Command(binary, "serve", "--json", "--listen", "127.0.0.1:0", "--blob-listen", "127.0.0.1:0", "--data", data, "--log-level", "warn"))
 	var addresses struct {
 		JSON string `json:"json_api"`
 		Blob string `json:"azure_blob"`
@@ -40,7 +42,7 @@ func startServer(t *testing.T) *server {
 	process.Eventually(t, "the server prints its addresses", func() bool {
 		return json.Unmarshal([]byte(p.Stdout()), &addresses) == nil && addresses.JSON != ""
 	})
-	return &server{Process: p, url: addresses.JSON, blob: addresses.Blob}
+	return &server{Process: p, url: addresses.JSON, blob: addresses.Blob, data: data}
 }
 
 // addr is HOST:PORT of the JSON API, the label instance of its series.
