@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/leasehold/leasehold/internal/observe"
 	"github.com/spf13/cobra"
 )
 
@@ -28,6 +29,8 @@ type app struct {
 	storeURL  string
 	tokenFile string
 	json      bool
+
+	telemetry *observe.Command // nil: none
 }
 
 // The groups of the help.
@@ -59,6 +62,8 @@ Environment:
   LEASEHOLD_AUTH_TOKEN    the secret itself
   LEASEHOLD_HOLDER        who you are, where --holder is not given
   LEASEHOLD_LEASE_ID      the lease, where --lease-id is not given
+  TRACEPARENT, TRACESTATE the trace that the command is part of
+  OTEL_…                  where to export traces, metrics and logs to
 
 `
 
@@ -76,7 +81,12 @@ func (a *app) root() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE:    a.noCommand,
 
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return refuseEmpty(cmd, guards...) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := refuseEmpty(cmd, guards...); err != nil {
+				return err
+			}
+			return a.startTelemetry(cmd)
+		},
 
 		SuggestionsMinimumDistance: 2,
 
@@ -118,6 +128,27 @@ func (a *app) noCommand(cmd *cobra.Command, args []string) error {
 	return usagef("there is no command %q; leasehold --help lists them", args[0])
 }
 
+// noTelemetry are the commands that are no clients of leases.
+var noTelemetry = map[string]bool{
+	"leasehold": true, "leasehold serve": true, "leasehold version": true, "leasehold help": true,
+	"leasehold __guardian": true, "leasehold __launch": true,
+}
+
+// startTelemetry continues the trace of the environment, and exports what the
+// command does if the environment says so.
+func (a *app) startTelemetry(cmd *cobra.Command) (err error) {
+	name := cmd.CommandPath()
+	if noTelemetry[name] {
+		return nil
+	}
+	ctx := cmd.Context()
+	if ctx, a.telemetry, err = observe.StartCommand(ctx, name, readBuildInfo().Version); err != nil {
+		return usagef("%v", err)
+	}
+	cmd.SetContext(ctx)
+	return nil
+}
+
 // run executes the command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
@@ -125,6 +156,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	a.report(err)
 	code := codeOf(err)
+	a.telemetry.End(code)
 	if err != nil && cmd.Annotations[forEval] != "" && !a.json && !isTerminal(a.out) {
 		fmt.Fprintf(a.out, "(exit %d)\n", code)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/guard"
+	"github.com/leasehold/leasehold/internal/observe"
+	"github.com/leasehold/leasehold/open"
 	"github.com/spf13/cobra"
 )
 
@@ -33,11 +35,12 @@ func (a *app) runUnderLease(ctx context.Context, f runFlags, resource string, co
 	if err != nil {
 		return err
 	}
-	r := &run{app: a, runFlags: f, resource: resource, signals: guard.Signals(), changed: make(chan struct{}, 1), closeWithin: closeTimeout}
-	if r.store, err = a.open(ctx, "leasehold run"); err != nil {
+	r := &run{app: a, runFlags: f, resource: resource, signals: guard.Signals(), changed: make(chan struct{}, 1), closeWithin: closeTimeout,
+		trace: observe.Environment(ctx)}
+	if r.store, err = a.openBare(ctx, "leasehold run"); err != nil {
 		return err
 	}
-	r.manager, err = leasehold.NewManager(r.store, &leasehold.Options{
+	r.manager, err = a.telemetry.NewManager(r.store, open.Kind(a.url()), &leasehold.Options{
 		TTL: f.ttl, Holder: holderName(f.holder, os.Getpid()), Metadata: metadata, Observe: r.observe,
 	})
 	if err != nil {
@@ -68,6 +71,7 @@ type run struct {
 	signals     chan os.Signal
 	changed     chan struct{} // receives when the lease's deadline may have moved
 	closeWithin time.Duration // the store has to, at the end
+	trace       []string      // variables that name this run to the command
 }
 
 // acquire tries once, and then waits in line unless -n is given. The first answer
@@ -164,14 +168,15 @@ func (r *run) environment() []string {
 	if r.exportID {
 		env = append(env, "LEASEHOLD_LEASE_ID="+r.held.ID().Reveal())
 	}
-	return env
+	return append(env, r.trace...)
 }
 
-// leaseVariables describe this lease. Those of an outer lease are dropped, its
-// secret id above all.
+// leaseVariables describe this lease and this run. Those of an outer lease are
+// dropped, its secret id above all.
 var leaseVariables = map[string]bool{
 	"LEASEHOLD_RESOURCE": true, "LEASEHOLD_TOKEN": true, "LEASEHOLD_HOLDER": true,
 	"LEASEHOLD_EXPIRES_AT": true, "LEASEHOLD_LEASE_ID": true,
+	"TRACEPARENT": true, "TRACESTATE": true,
 }
 
 // Lost, Changed and Remaining make it a guard.Lease.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/open"
+	"github.com/leasehold/leasehold/telemetry"
 	"github.com/spf13/cobra"
 )
 
@@ -43,11 +44,22 @@ var mayCreate = map[string]bool{
 
 // open opens the store for a command.
 func (a *app) open(ctx context.Context, command string) (leasehold.Store, error) {
+	s, err := a.openBare(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	return a.telemetry.Store(s, open.Kind(a.url())), nil
+}
+
+// openBare is open without telemetry around the store.
+func (a *app) openBare(ctx context.Context, command string) (leasehold.Store, error) {
 	token, err := a.authToken()
 	if err != nil {
 		return nil, err
 	}
-	return open.Store(ctx, a.url(), &open.Options{Token: token, Secret: os.Getenv(secretVariable), MustExist: !mayCreate[command]})
+	return open.Store(ctx, a.url(), &open.Options{
+		Token: token, Secret: os.Getenv(secretVariable), MustExist: !mayCreate[command], Trace: telemetry.TraceContext,
+	})
 }
 
 // authToken returns the secret to show to a server, if any: the flag's file, then

@@ -39,8 +39,9 @@ func (p *Program) Engine() (*local.Observer, error) {
 // Figures is an engine that says how much it has.
 type Figures interface{ Figures() local.Figures }
 
-// WatchEngine adds what is read from the engine when metrics are.
-func (p *Program) WatchEngine(e Figures) error {
+// WatchEngine adds what is read from the engine when metrics are. Call end before
+// the engine closes: it exports the last figures.
+func (p *Program) WatchEngine(e Figures) (end func() error, err error) {
 	m := instruments{meter: p.meter()}
 	leases := m.observed("leasehold.leases", "Live leases, those on blobs too.", "")
 	queue := m.observed("leasehold.queue.length", "Waiters in the queues of all resources.", "")
@@ -53,9 +54,9 @@ func (p *Program) WatchEngine(e Figures) error {
 	removed, err := m.meter.Int64ObservableCounter("leasehold.cleanup.removed", metric.WithDescription("What cleanups removed."))
 	m.keep(err)
 	if m.err != nil {
-		return m.err
+		return nil, m.err
 	}
-	_, err = m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	registration, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		f := e.Figures()
 		o.ObserveInt64(leases, int64(f.Leases))
 		o.ObserveInt64(queue, int64(f.Waiters))
@@ -71,5 +72,8 @@ func (p *Program) WatchEngine(e Figures) error {
 		}
 		return nil
 	}, leases, queue, history, database, free, reserve, runs, removed)
-	return err
+	return func() error {
+		p.flushMetrics()
+		return registration.Unregister()
+	}, err
 }

@@ -15,6 +15,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -41,14 +42,19 @@ import (
 // scope is the name of the meter, the tracer and the logger.
 const scope = telemetry.ScopeName
 
-// closeWithin is how long Close waits for what is still to be exported.
-const closeWithin = 5 * time.Second
+const (
+	closeWithin = 5 * time.Second
+	flushWithin = 2 * time.Second
+)
 
 // Options say what is observed. The zero value is fine.
 type Options struct {
 	Version string // of the program
 	Log     *Log   // where records go; nil: nowhere but to OTLP
 	Page    bool   // there is a page of metrics
+
+	// CloseWithin is how long Close may wait for an exporter. Zero: 5 s.
+	CloseWithin time.Duration
 }
 
 // Program is the telemetry of this process. Make it with Start, end it with Close.
@@ -59,6 +65,7 @@ type Program struct {
 	options  Options
 	config   config
 	registry *prometheus.Registry
+	flush    func(context.Context) error // of metrics
 	closers  []func(context.Context) error
 }
 
@@ -119,7 +126,7 @@ func (p *Program) startMetrics(ctx context.Context) error {
 		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter)))
 	}
 	meters := sdkmetric.NewMeterProvider(options...)
-	p.Meters = meters
+	p.Meters, p.flush = meters, meters.ForceFlush
 	p.closers = append(p.closers, meters.Shutdown)
 	return p.registerBuild()
 }
@@ -146,9 +153,18 @@ func (p *Program) Page() http.Handler {
 // Tracing reports whether spans are exported.
 func (p *Program) Tracing() bool { return p.config.traces.export }
 
+// flushMetrics exports metrics now, if that can be done soon.
+func (p *Program) flushMetrics() {
+	ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
+	defer cancel()
+	if err := p.flush(ctx); err != nil {
+		p.options.Log.telemetryFailed(redact(err.Error(), p.config.secrets))
+	}
+}
+
 // Close exports what is still there, if it can be done soon.
 func (p *Program) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(p.options.CloseWithin, closeWithin))
 	defer cancel()
 	var err error
 	for _, c := range p.closers {

@@ -19,6 +19,7 @@ type observers struct {
 	api       api.Observer
 	blobs     *azure.Observer
 	engine    *local.Observer
+	endings   []func() error
 }
 
 func newObservers(p *observe.Program) (o observers, err error) {
@@ -41,9 +42,11 @@ func (o *observers) watchBackend(b *backend) error {
 		return nil
 	}
 	if b.engine != nil {
-		if err := o.program.WatchEngine(b.engine); err != nil {
+		end, err := o.program.WatchEngine(b.engine)
+		if err != nil {
 			return err
 		}
+		o.endings = append(o.endings, end)
 	}
 	if b.engine != nil && b.store == leasehold.Store(b.engine) {
 		o.telemetry.CountLeases(b.provider, func() int64 { return int64(b.engine.Figures().Leases) })
@@ -67,9 +70,14 @@ func (o *observers) page() http.Handler {
 	return o.program.Page()
 }
 
+// close ends what reads the store.
 func (o *observers) close() error {
-	if o.telemetry == nil {
-		return nil
+	var err error
+	for _, end := range o.endings {
+		err = errors.Join(err, end())
 	}
-	return o.telemetry.Close()
+	if o.telemetry != nil {
+		err = errors.Join(err, o.telemetry.Close())
+	}
+	return err
 }

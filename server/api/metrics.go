@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 
-	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/internal/rest"
 )
 
@@ -15,7 +14,7 @@ const metricsMedia = "text/plain; version=0.0.4; charset=utf-8"
 // metrics serves GET /metrics with the handler of the options.
 func metrics(c *call, _ rest.None) error {
 	if c.s.o.Metrics == nil {
-		return &leasehold.Error{Reason: codePath}
+		return c.unsupported()
 	}
 	page := &pageWriter{header: c.w.Header(), status: http.StatusOK}
 	c.s.o.Metrics.ServeHTTP(page, c.r)

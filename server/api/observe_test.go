@@ -188,7 +188,7 @@ func TestMetricsPage(t *testing.T) {
 		got.header.Get("Content-Length") != "5" || got.header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("GET /metrics = %d %v %q, want the handler's answer", got.status, got.header, got.body)
 	}
-	newDriver(t, nil, nil).send("GET", "/metrics", "").wantProblem(http.StatusNotFound, "not_found")
+	newDriver(t, nil, nil).send("GET", "/metrics", "").wantProblem(http.StatusNotImplemented, "unsupported")
 }
 
 func TestCodes(t *testing.T) {

@@ -84,7 +84,7 @@ func setLogLevel(c *call, in wire.LogLevel) (wire.LogLevel, error) {
 		return wire.LogLevel{}, leasehold.Invalid("level", "wants debug, info, warn or error")
 	}
 	c.s.o.LogLevel.Set(min(level, slog.LevelInfo)) // so that the change itself is logged
-	c.log(slog.LevelInfo, "changed the log level", slog.String("level", in.Level))
+	c.log(slog.LevelInfo, "changed the log level", slog.String("to", in.Level))
 	c.s.o.LogLevel.Set(level)
 	return in, nil
 }

@@ -24,7 +24,7 @@ func TestRoles(t *testing.T) {
 	for _, id := range []string{"acquire", "renew", "release", "change", "transfer", "get", "batch"} {
 		needs[id] = []auth.Role{auth.RoleHolder}
 	}
-	for _, id := range []string{"break", "force_release", "cleanup", "set", "backup"} {
+	for _, id := range []string{"break", "force_release", "cleanup", "set", "backup", "log_level", "set_log_level"} {
 		needs[id] = []auth.Role{auth.RoleOperator}
 	}
 	for _, id := range []string{"list", "history", "events", "settings", "metrics"} {

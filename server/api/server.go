@@ -26,7 +26,7 @@ type Options struct {
 	// Observer sees each operation. Nil: none does.
 	Observer Observer
 
-	// Metrics serves GET /metrics to readers. Nil: there is no such path.
+	// Metrics serves GET /metrics to readers. Nil: that is unsupported.
 	Metrics http.Handler
 
 	// StoreTimeout limits each operation of the store, waiting not counted.
@@ -67,7 +67,7 @@ type Options struct {
 	// by default.
 	Health health.Options
 
-	// LogLevel is read and changed with /v1/log-level. Nil: there is no such path.
+	// LogLevel is read and changed with /v1/log-level. Nil: that is unsupported.
 	LogLevel *slog.LevelVar
 
 	// TempDir is where a backup is put together. Empty: os.TempDir().

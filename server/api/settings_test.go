@@ -1,6 +1,7 @@
 package api
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -77,4 +78,35 @@ func TestMaxTTL(t *testing.T) {
 	want[any](renew("3153600000"), http.StatusOK)
 	renew("3153600000.001").wantProblem(http.StatusBadRequest, "invalid_argument")
 	want[any](acquire("endless", "-1"), http.StatusCreated)
+}
+
+func TestLogLevel(t *testing.T) {
+	var level slog.LevelVar
+	d := newDriver(t, nil, &Options{LogLevel: &level})
+	if got := want[wire.LogLevel](d.send("GET", "/v1/log-level", ""), http.StatusOK); got.Level != "info" {
+		t.Errorf("the level is %q, want info", got.Level)
+	}
+	for _, c := range []struct {
+		name  string
+		level slog.Level
+	}{{"debug", slog.LevelDebug}, {"error", slog.LevelError}, {"warn", slog.LevelWarn}, {"info", slog.LevelInfo}} {
+		got := want[wire.LogLevel](d.send("PUT", "/v1/log-level", `{"level":"`+c.name+`"}`), http.StatusOK)
+		if got.Level != c.name || level.Level() != c.level {
+			t.Errorf("PUT %s = %q, and the level is %v", c.name, got.Level, level.Level())
+		}
+		if line := "msg=\"changed the log level\""; !strings.Contains(d.log.String(), line) || !strings.Contains(d.log.String(), "to="+c.name) {
+			t.Errorf("the log has no line of the change to %s:\n%s", c.name, d.log)
+		}
+	}
+	for _, body := range []string{`{"level":"loud"}`, `{}`, `{"level":""}`, `{"level":"DEBUG"}`} {
+		if p := d.send("PUT", "/v1/log-level", body).wantProblem(http.StatusBadRequest, "invalid_argument"); p.Field != "level" {
+			t.Errorf("PUT %s: the field is %q, want level", body, p.Field)
+		}
+	}
+	if level.Level() != slog.LevelInfo {
+		t.Errorf("a wrong level changed it to %v", level.Level())
+	}
+	d = newDriver(t, nil, nil)
+	d.send("GET", "/v1/log-level", "").wantProblem(http.StatusNotImplemented, "unsupported")
+	d.send("PUT", "/v1/log-level", `{"level":"info"}`).wantProblem(http.StatusNotImplemented, "unsupported")
 }

@@ -143,7 +143,7 @@ func serverCalls() []*endpoint {
 		{Method: http.MethodGet, Path: "/health/leasing", ID: "leasing", Status: http.StatusOK,
 			Summary: "Can leases be had? Takes one and releases it: degraded if that is slow or did not succeed at once, 503 when unhealthy.", Answer: healthy, Also: unhealthy, Handler: rest.Query(leasing)},
 		{Method: http.MethodGet, Path: "/metrics", ID: "metrics", Roles: readers, Status: http.StatusOK,
-			Summary: "Counters for Prometheus.", Handler: rest.Raw(metricsMedia, metrics)},
+			Summary: "Counters for Prometheus.", Codes: optional, Handler: rest.Raw(metricsMedia, metrics)},
 		{Method: http.MethodGet, Path: "/openapi.json", ID: "openapi", Status: http.StatusOK,
 			Summary: "This interface as an OpenAPI 3.1 document.", Handler: text("application/json", func(s *Server) []byte { return s.openapi() })},
 		{Method: http.MethodGet, Path: "/docs", ID: "docs", Status: http.StatusOK,

@@ -348,6 +348,7 @@ func firstSchema(t *testing.T, path string) {
 		ALTER TABLE lease_counters DROP COLUMN time_namespace;
 		ALTER TABLE lease_counters DROP COLUMN boot_clock;
 		ALTER TABLE lease_counters DROP COLUMN wall_clock;
+		ALTER TABLE lease_counters DROP COLUMN kept;
 		ALTER TABLE leases DROP COLUMN caller;
 		DELETE FROM migrations WHERE version > 1;
 		PRAGMA user_version = 1;`)

@@ -271,6 +271,7 @@ func (c *checker) checkHistory(t *testing.T, s *Store) {
 	for i := len(fresh) - 1; i >= 0; i-- {
 		c.read(t, fresh[i])
 	}
+	checkKept(t, s)
 }
 
 func (c *checker) read(t *testing.T, rec leasehold.Record) {

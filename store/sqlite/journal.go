@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/leasehold/leasehold/engine"
@@ -21,6 +22,7 @@ type journal struct {
 	durability Durability
 	lock       *lock
 	reserve    *reserve
+	log        *slog.Logger
 
 	writer *writer // nil before Load and after a failed commit
 	failed *writer // the one whose commit failed; Load closes it
@@ -56,7 +58,13 @@ func openJournal(ctx context.Context, path string, opts Options) (*journal, erro
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{path: path, durability: opts.Durability, reserve: newReserve(path, opts), turns: turns.New(scanShare, 0)}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	j := &journal{
+		path: path, durability: opts.Durability, reserve: newReserve(path, opts), log: opts.Logger,
+		turns: turns.New(scanShare, 0),
+	}
 	err = j.withReserve(func() error {
 		j.lock, err = lockDatabase(path, opts.Reach)
 		return err
@@ -235,7 +243,11 @@ func (j *journal) read(ctx context.Context, from **sqlitex.Pool, f func(*sqlite.
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return fileErr(j.path, err)
+	err = fileErr(j.path, err)
+	if errors.Is(err, ErrDamaged) { // the engine logs what Load and Commit find
+		j.log.LogAttrs(ctx, slog.LevelError, "the database is damaged", slog.Any("error", err))
+	}
+	return err
 }
 
 // Query implements local.Querier, on a connection that cannot write. Statements

@@ -147,6 +147,7 @@ func anyCounters(t *rapid.T) local.Counters {
 		Clock:  machine.Time(rapid.Int64().Draw(t, "clock")),
 		Token:  rapid.Uint64Max(leasehold.MaxToken).Draw(t, "last token"),
 		Seq:    rapid.Uint64Max(math.MaxInt64).Draw(t, "seq"),
+		Kept:   rapid.Int64().Draw(t, "kept"),
 		Reading: local.Reading{
 			BootID:        rapid.String().Draw(t, "boot id"),
 			TimeNamespace: rapid.String().Draw(t, "time namespace"),

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // childEnv names what this test binary does when a test starts it as another
@@ -24,7 +26,7 @@ var children = map[string]func(path string) error{
 func TestMain(m *testing.M) {
 	program := os.Getenv(childEnv)
 	if program == "" {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m) // exits
 	}
 	code := 0
 	if err := children[program](os.Args[1]); err != nil {

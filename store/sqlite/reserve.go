@@ -36,11 +36,7 @@ var restoreEvery = 5 * time.Second
 
 // newReserve touches no file yet: the caller locks the database first.
 func newReserve(database string, o Options) *reserve {
-	r := &reserve{path: database + ".reserve", size: o.Reserve, log: o.Logger, stop: make(chan struct{})}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
-	return r
+	return &reserve{path: database + ".reserve", size: o.Reserve, log: o.Logger, stop: make(chan struct{})}
 }
 
 // create makes the file, as large as it should be. On a disk without room for it

@@ -56,14 +56,23 @@ func liveOnReserve(path string) error {
 	if err != nil {
 		return err
 	}
+	if f := s.Figures(); f.Disk.Reserve != testReserve || f.Disk.Free <= 0 || f.Disk.Free+f.Disk.Reserve+f.Disk.Database > 24<<20 {
+		return fmt.Errorf("Figures with a reserve of %d on a disk of 24 MiB = %+v", testReserve, f)
+	}
 	if err := fillWith(dir, s); err != nil {
 		return err
+	}
+	if f := s.Figures(); f.Disk.Reserve != testReserve || f.Disk.Free != 0 {
+		return fmt.Errorf("Figures on a full disk = %+v, want nothing free but the reserve", f)
 	}
 	if err := holdMany(s, "first"); err != nil {
 		return fmt.Errorf("on a full disk: %w", err)
 	}
 	if !s.LowOnSpace() || taken(path) != 0 {
 		return fmt.Errorf("low on space: %v, %d bytes in reserve; want it given up", s.LowOnSpace(), taken(path))
+	}
+	if f := s.Figures(); f.Disk.Reserve != 0 || f.CommitFailures != 0 { // whoever commits does not notice
+		return fmt.Errorf("Figures on a full disk = %+v, want no reserve and no failure", f)
 	}
 	fmt.Println("given up")
 	if err := s.Backup(context.Background(), filepath.Join(dir, "backup")); !errors.Is(err, ErrFull) {
@@ -158,6 +167,9 @@ func restored(s *Store, path string) error {
 		if time.Now().After(deadline) {
 			return errors.New("the reserve is not restored")
 		}
+	}
+	if n := s.Figures().Disk.Reserve; n != testReserve {
+		return fmt.Errorf("Figures say %d bytes in reserve, want %d", n, testReserve)
 	}
 	if n := taken(path); n != testReserve {
 		return fmt.Errorf("the reserve takes up %d bytes, want %d", n, testReserve)
