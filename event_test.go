@@ -219,7 +219,11 @@ func TestTrace(t *testing.T) {
 		var m *Manager
 		m = newManager(t, s, &Options{Trace: func(ctx context.Context, o Operation) (context.Context, func(uint64, error)) {
 			m.mu.Lock() // no lock is held
+			held := m.held.Len()
 			m.mu.Unlock()
+			if held > 1 {
+				t.Errorf("%d leases held, want one at most", held)
+			}
 			if acquiring := o.Kind <= OperationTryAcquire; acquiring != (o.Acquired == nil) || acquiring != (o.Token == 0) {
 				t.Errorf("Operation = %+v", o)
 			}
@@ -263,8 +267,8 @@ func TestTrace(t *testing.T) {
 	})
 }
 
-// TestReleaseEndsARenewalInFlight: the renewal counts as cancelled, not as failed.
-func TestReleaseEndsARenewalInFlight(t *testing.T) {
+// TestReleaseEndsARenewal: the renewal counts as cancelled, not as failed.
+func TestReleaseEndsARenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore()
 		reasons := make(chan Reason, 1)

@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -85,10 +86,86 @@ func TestNothingConfiguredAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkCost compares the store alone with telemetry around it: /none without an
-// SDK, /metrics with one for metrics, /traces with spans as well. ns/op of /bare is
-// what the benchmark itself costs.
+// TestManagerCostsNothingMore either: with no SDK it is the one without telemetry.
+func TestManagerCostsNothingMore(t *testing.T) {
+	use := func(m *leasehold.Manager) func() {
+		return func() {
+			h, err := m.TryAcquire(context.Background(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Release(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	inner := &constantStore{grant: leasehold.Grant{Lease: leasehold.Lease{Token: 1, TTL: leasehold.Infinite}}}
+	bare, err := leasehold.NewManager(inner, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bare.Close(t.Context())
+	observed, err := newTelemetry(t, nil).NewManager(inner, "redis", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer observed.Close(t.Context())
+	if without, with := testing.AllocsPerRun(1000, use(bare)), testing.AllocsPerRun(1000, use(observed)); with > without {
+		t.Errorf("%v allocations with telemetry, %v without", with, without)
+	}
+}
+
+// compare runs the benchmark as a part, and reports what one operation costs more
+// than the part named bare, which comes first.
+func compare(b *testing.B, bare map[string]float64, kind, name string, operations int, run func()) {
+	b.Run(strings.TrimSuffix(kind+"/"+name, "/"), func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			run()
+		}
+		each := float64(b.Elapsed().Nanoseconds()) / float64(b.N*operations)
+		if kind == "bare" {
+			bare[name] = each
+			return
+		}
+		b.ReportMetric(each-bare[name], "extra-ns/operation")
+	})
+}
+
+// BenchmarkManager acquires and releases by a Manager: two operations.
+func BenchmarkManager(b *testing.B) {
+	bare := make(map[string]float64)
+	inner := &constantStore{grant: leasehold.Grant{Lease: leasehold.Lease{Token: 1, TTL: leasehold.Infinite}}}
+	metrics := metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))
+	for _, kind := range []struct {
+		name  string
+		start func() (*leasehold.Manager, error)
+	}{
+		{"bare", func() (*leasehold.Manager, error) { return leasehold.NewManager(inner, nil) }},
+		{"none", func() (*leasehold.Manager, error) { return newTelemetry(b, nil).NewManager(inner, "redis", nil) }},
+		{"metrics", func() (*leasehold.Manager, error) {
+			return newTelemetry(b, &telemetry.Options{MeterProvider: metrics}).NewManager(inner, "redis", nil)
+		}},
+	} {
+		m, err := kind.start()
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer m.Close(context.Background())
+		compare(b, bare, kind.name, "", 2, func() {
+			h, err := m.TryAcquire(context.Background(), "a")
+			if err != nil {
+				b.Fatal(err)
+			}
+			h.Release(context.Background())
+		})
+	}
+}
+
+// BenchmarkCost compares the store alone, /bare, with telemetry around it: /none
+// without an SDK, /metrics with one for metrics, /traces with spans as well.
 func BenchmarkCost(b *testing.B) {
+	bare := make(map[string]float64)
 	inner := &constantStore{}
 	metrics := metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))
 	for _, kind := range []struct {
@@ -101,13 +178,7 @@ func BenchmarkCost(b *testing.B) {
 		{"traces", newTelemetry(b, &telemetry.Options{MeterProvider: metrics, TracerProvider: trace.NewTracerProvider()}).Store(inner, "redis")},
 	} {
 		for _, c := range calls {
-			b.Run(kind.name+"/"+c.name, func(b *testing.B) {
-				b.ReportAllocs()
-				ctx := context.Background()
-				for b.Loop() {
-					c.call(ctx, kind.store)
-				}
-			})
+			compare(b, bare, kind.name, c.name, 1, func() { c.call(context.Background(), kind.store) })
 		}
 	}
 }

@@ -160,7 +160,7 @@ func each(m metricdata.Metrics, visit func(attribute.Set, float64)) {
 func label(set attribute.Set) string {
 	var parts []string
 	for _, kv := range set.ToSlice() {
-		parts = append(parts, string(kv.Key)+"="+kv.Value.Emit())
+		parts = append(parts, string(kv.Key)+"="+kv.Value.String())
 	}
 	slices.Sort(parts)
 	return "{" + strings.Join(parts, ",") + "}"

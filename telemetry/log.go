@@ -63,14 +63,14 @@ func (t *Telemetry) logOperation(o *operation, f *facts) {
 	case m == methodAcquire && refusedForGood(f.err):
 		level, message = slog.LevelError, "acquire refused: check the configuration"
 	}
-	if !t.logs(o.ctx, level) {
+	if !t.logs(o, level) {
 		return
 	}
 	attrs := o.s.p.logAttrs(f.resource, o.Holder, f.token, m, f.result, f.err)
 	if f.wait >= 0 {
 		attrs = append(attrs, slog.Duration("waited", f.wait))
 	}
-	t.logger.LogAttrs(o.ctx, level, message, append(attrs, slog.Int("retries", f.retries))...)
+	t.logger.LogAttrs(o, level, message, append(attrs, slog.Int("retries", f.retries))...)
 }
 
 // refusedForGood reports whether another acquisition would fail in the same way.

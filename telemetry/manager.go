@@ -17,8 +17,14 @@ const maxFailures = 32
 
 // NewManager returns a Manager with telemetry around it and its store, as Store
 // wraps it. Hooks of the options are called, too.
+//
+// Set a global SDK before: a Manager that is made while nothing records costs
+// nothing more, and later reports the calls of its store only.
 func (t *Telemetry) NewManager(s leasehold.Store, provider string, options *leasehold.Options) (*leasehold.Manager, error) {
 	wrapped := t.wrap(s, provider)
+	if !t.recording(context.Background()) {
+		return leasehold.NewManager(wrapped, options)
+	}
 	var o leasehold.Options
 	if options != nil {
 		o = *options

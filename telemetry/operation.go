@@ -10,12 +10,12 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
-// operation is one operation of a Manager under way. Its requests find it in their
-// context, one after the other.
+// operation is one operation of a Manager under way. It is the context of its
+// requests, which come one after the other and find it there.
 type operation struct {
+	context.Context // with its span
 	leasehold.Operation
 	s     *store
-	ctx   context.Context
 	began time.Time
 	span  trace.Span // nil: none
 	lease *lease     // nil: it was acquired while nothing recorded
@@ -39,6 +39,14 @@ type lease struct {
 func (l *lease) lastSuccess() time.Time { return time.Unix(0, l.renewed.Load()) }
 
 type operationKey struct{}
+
+// Value implements context.Context.
+func (o *operation) Value(key any) any {
+	if key == (operationKey{}) {
+		return o
+	}
+	return o.Context.Value(key)
+}
 
 // operationOf returns the operation that the context belongs to, if it is one of a
 // Manager on this store.
@@ -71,11 +79,11 @@ func (s *store) startOperation(ctx context.Context, op leasehold.Operation) (con
 	if op.Kind == leasehold.OperationAcquire {
 		s.p.waiting.Add(1)
 	}
+	o.Context = ctx
 	if t.tracing() {
-		ctx = o.startSpan(ctx, t.tracer)
+		o.startSpan(t.tracer)
 	}
-	o.ctx = context.WithValue(ctx, operationKey{}, o)
-	return o.ctx, o.end
+	return o, o.end
 }
 
 func (o *operation) findLease() {
@@ -91,17 +99,16 @@ func (o *operation) findLease() {
 
 // startSpan starts the span. Background renewals outlive by far the trace in which
 // the lease was acquired, so each has a trace of its own.
-func (o *operation) startSpan(ctx context.Context, tracer trace.Tracer) context.Context {
+func (o *operation) startSpan(tracer trace.Tracer) {
 	options := append(o.s.p.span[:len(o.s.p.span):len(o.s.p.span)], linkTo(o.Acquired)...)
 	if o.Kind == leasehold.OperationAutoRenewal {
 		options = append(options, trace.WithNewRoot())
 	}
-	ctx, o.span = tracer.Start(ctx, operationSpans[o.Kind], options...)
+	o.Context, o.span = tracer.Start(o.Context, operationSpans[o.Kind], options...)
 	if o.Kind == leasehold.OperationAutoRenewal && o.lease != nil {
 		span := o.span.SpanContext()
 		o.lease.renewal.Store(&span)
 	}
-	return ctx
 }
 
 // sends reports whether such a call is a request of the operation. Others that it
@@ -139,7 +146,7 @@ func (o *operation) end(token uint64, err error) {
 	case leasehold.OperationRenew, leasehold.OperationAutoRenewal:
 		o.endRenewal(took, r, err)
 	default:
-		p.t.metrics.releases.Add(o.ctx, 1, p.labels(r, o.Resource, o.Metadata).add...)
+		p.t.metrics.releases.Add(o, 1, p.labels(r, o.Resource, o.Metadata).add...)
 	}
 	p.t.logOperation(o, &f)
 	p.t.endSpan(o.span, f)
@@ -156,7 +163,7 @@ func (o *operation) endAcquire(took time.Duration, r result) (wait time.Duration
 		p.waiting.Add(-1)
 		wait = max(took-max(service, 0), 0)
 	}
-	p.t.countAcquisition(o.ctx, r, service, wait, p.labels(r, o.Resource, o.Metadata))
+	p.t.countAcquisition(o, r, service, wait, p.labels(r, o.Resource, o.Metadata))
 	if r == resultSuccess {
 		o.lease.renewed.Store(time.Now().Add(-max(service, 0)).UnixNano())
 	}
@@ -168,7 +175,7 @@ func (o *operation) endRenewal(took time.Duration, r result, err error) {
 	if leasehold.ReasonOf(err) == leasehold.ReasonCancelled {
 		return
 	}
-	o.s.p.t.countRenewal(o.ctx, r, took, o.s.p.labels(r, o.Resource, o.Metadata))
+	o.s.p.t.countRenewal(o, r, took, o.s.p.labels(r, o.Resource, o.Metadata))
 	if r == resultSuccess && o.lease != nil {
 		o.lease.renewed.Store(o.began.UnixNano())
 	}

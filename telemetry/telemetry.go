@@ -60,8 +60,8 @@ const ScopeName = "github.com/leasehold/leasehold"
 
 // Options configure a Telemetry. Nil and the zero value are fine.
 type Options struct {
-	// MeterProvider and TracerProvider record. Default: the global ones, also
-	// where the program sets them later.
+	// MeterProvider and TracerProvider record. Default: the global ones, for
+	// stores also where the program sets them later.
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
 

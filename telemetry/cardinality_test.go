@@ -1,0 +1,77 @@
+package telemetry_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/memory"
+	"github.com/leasehold/leasehold/telemetry"
+)
+
+// TestCardinality: 100,000 resources and holders add not one series, unless
+// lease_name was asked for.
+func TestCardinality(t *testing.T) {
+	series := func(resources int, leaseName bool) int {
+		reader := metric.NewManualReader()
+		tel := newTelemetry(t, &telemetry.Options{
+			LeaseName: leaseName, TracerProvider: noop.NewTracerProvider(),
+			MeterProvider: metric.NewMeterProvider(metric.WithReader(reader), metric.WithCardinalityLimit(-1)),
+		})
+		inner := memory.New()
+		defer inner.Close()
+		useResources(t, tel.Store(inner, "memory"), resources)
+		var all metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, scope := range all.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				each(m, func(attribute.Set, float64) { n++ })
+			}
+		}
+		return n
+	}
+	one, many := series(1, false), series(100_000, false)
+	if one != many {
+		t.Errorf("%d series with 100,000 resources and holders, %d with one", many, one)
+	}
+	t.Logf("%d series with one resource, %d with 100,000", one, many)
+	// Acquire, conflict, renew and release of each of the 2,000 have their own.
+	if few, more := series(1000, true), series(3000, true); more-few != 2000*perLeaseName {
+		t.Errorf("with lease_name %d series with 1,000 resources and %d with 3,000, want %d more for each", few, more, perLeaseName)
+	}
+}
+
+// perLeaseName is how many series useResources makes for a name: total, ended and
+// duration of the acquisition, of the refused one and of the renewal; the release.
+const perLeaseName = 10
+
+func useResources(t *testing.T, s leasehold.Store, n int) {
+	t.Helper()
+	ctx := context.Background()
+	for i := range n {
+		r := leasehold.AcquireRequest{Resource: fmt.Sprint("resource-", i), Holder: fmt.Sprint("holder-", i), Metadata: map[string]string{"n": fmt.Sprint(i)}}
+		g, err := s.Acquire(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Holder += "-second"
+		if _, err := s.Acquire(ctx, r); leasehold.ReasonOf(err) != leasehold.ReasonHeld {
+			t.Fatalf("Acquire = %v, want it held", err)
+		}
+		if _, err := s.Renew(ctx, leasehold.RenewRequest{Resource: r.Resource, ID: g.ID}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Release(ctx, leasehold.ReleaseRequest{Resource: r.Resource, ID: g.ID}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
