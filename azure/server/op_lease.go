@@ -50,8 +50,7 @@ var leaseLines = map[catalog.Action]string{
 // logLease logs what became of a lease operation, without its ids: a refusal by
 // a lease too, and failures elsewhere.
 func (s *Server) logLease(c *call, action catalog.Action, err error) {
-	var refused *catalog.LeaseError
-	if err != nil && !errors.As(err, &refused) {
+	if err != nil && !errors.As(err, new(*catalog.LeaseError)) {
 		return
 	}
 	level, line := slog.LevelInfo, leaseLines[action]

@@ -87,3 +87,56 @@ func BenchmarkStatusOfALongQueue(b *testing.B) {
 	other.Wait()
 	b.ReportMetric(float64(longest)/float64(whole), "longest-hold/longest-look")
 }
+
+// nowhere is a journal that keeps nothing, so that only the engine is measured.
+type nowhere struct{ *disk }
+
+func (nowhere) Commit(*Batch) error { return nil }
+
+// BenchmarkObserver acquires and releases, a commit each, without an observer and
+// with one.
+func BenchmarkObserver(b *testing.B) {
+	var seen Commit
+	for name, o := range map[string]*Observer{"none": nil, "commits": {Commit: func(c Commit) { seen = c }}} {
+		b.Run(name, func(b *testing.B) {
+			e, err := Open(context.Background(), nowhere{newDisk()}, &Options{Observer: o})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer e.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				g, err := e.Acquire(context.Background(), leasehold.AcquireRequest{Resource: "r", Holder: "a"})
+				if err == nil {
+					_, err = e.Release(context.Background(), leasehold.ReleaseRequest{ID: g.ID})
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	_ = seen
+}
+
+// BenchmarkFigures reads them while a million leases live.
+func BenchmarkFigures(b *testing.B) {
+	e, err := Open(context.Background(), nowhere{newDisk()}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	e.mu.Lock()
+	now := e.clock.now()
+	for i := range 1_000_000 {
+		r := leasehold.AcquireRequest{Resource: fmt.Sprint(i), Holder: "a", TTL: time.Hour}
+		e.apply(now, e.tryAcquire(now, e.config.fill(r), leasehold.NewID()))
+	}
+	e.mu.Unlock()
+	b.ReportAllocs()
+	for b.Loop() {
+		if f := e.Figures(); f.Leases != 1_000_000 {
+			b.Fatalf("Figures = %+v", f)
+		}
+	}
+}
