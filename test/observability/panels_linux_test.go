@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/leasehold/leasehold/internal/testserver"
 )
 
 // TestPanels is the proof that the dashboard says what is: a real server and a
@@ -23,6 +25,7 @@ import (
 // The load lies between two scrapes of each target. The windows of the queries reach
 // from the first to the second, so that rate has nothing to estimate.
 func TestPanels(t *testing.T) {
+	testserver.Tool(t, "prometheus") // before the rest is built for nothing
 	s := startServer(t)
 	a := startApp(t, s.url)
 	p := startPrometheus(t, s.addr(), a.addr(), "127.0.0.1:1")
