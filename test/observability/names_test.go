@@ -80,6 +80,9 @@ func (x exported) checkPromQL(t *testing.T) {
 	for _, a := range readAlerts(t) {
 		queries[a.Expr] = "alert " + a.Alert
 	}
+	for q, where := range documentQueries(t) {
+		queries[q] = where
+	}
 	used := map[string]bool{}
 	for q, where := range queries {
 		if strings.Contains(q, "vector(") {
@@ -103,11 +106,35 @@ func (x exported) checkPromQL(t *testing.T) {
 		checkLabels(t, where, groups(q), have)
 	}
 	for name := range recorded {
-		if !used[name] && name != "environment_provider:leasing_renewals:error_ratio_rate30d" { // for docs/slo.md
+		if !used[name] {
 			t.Errorf("no query uses the recorded %s", name)
 		}
 	}
 }
+
+// documentQueries returns the queries of docs/slo.md and the runbooks, and where they
+// stand: one in each line of a block of promql.
+func documentQueries(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../../docs/runbooks/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string]string{}
+	for _, file := range append(files, "../../docs/slo.md") {
+		for _, block := range promqlBlock.FindAllStringSubmatch(read(t, file), -1) {
+			for _, line := range strings.Split(strings.TrimSpace(block[1]), "\n") {
+				queries[line] = filepath.Base(file)
+			}
+		}
+	}
+	if len(queries) < 20 {
+		t.Fatalf("the documents have %d queries; too little is checked", len(queries))
+	}
+	return queries
+}
+
+var promqlBlock = regexp.MustCompile("(?s)```promql\n(.*?)```")
 
 func checkLabels(t *testing.T, where string, want []string, have map[string]bool) {
 	t.Helper()

@@ -38,6 +38,9 @@ func TestPanels(t *testing.T) {
 	x.app.until, x.server.until = x.scrapes(time.Now())
 	x.cpu = cpuSeconds(t, s.Cmd.Process.Pid) - before
 	x.checkPanels()
+	for query := range documentQueries(t) {
+		p.query(t, query, x.server.until) // Prometheus understands it
+	}
 }
 
 // proof compares the panels with the counts.

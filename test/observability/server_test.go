@@ -27,14 +27,15 @@ type server struct {
 	data string // its folder
 }
 
-func startServer(t *testing.T) *server {
+func startServer(t *testing.T, environment ...string) *server {
 	t.Helper()
 	binary, err := buildBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := t.TempDir()
-	p := process.Start(t, exec.Command(binary, "serve", "--json", "--listen", "127.0.0.1:0", "--blob-listen", "127.0.0.1:0", "--data", data, "--log-level", "warn"))
+	p := process.Start(t, exec.Command(binary, "serve", "--json", "--listen", "127.0.0.1:0", "--blob-listen", "127.0.0.1:0", "--data", data, "--log-level", "warn"),
+		func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, environment...) })
 	var addresses struct {
 		JSON string `json:"json_api"`
 		Blob string `json:"azure_blob"`
