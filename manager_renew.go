@@ -76,7 +76,9 @@ func (r *renewer) add(h *Held) error {
 		return closedError(h.resource)
 	}
 	r.schedule(h)
-	r.observer.notify(Acquired{EventInfo: h.info(), AutoRenew: h.renew})
+	if r.observer.hook != nil { // an acquire that nobody observes makes no event
+		r.observer.notify(Acquired{EventInfo: h.info(), AutoRenew: h.renew})
+	}
 	return nil
 }
 

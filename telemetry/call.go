@@ -83,12 +83,21 @@ func (c *call) end(a answer) {
 	})
 }
 
+// waitedBefore returns how long a request waited that ended with this error.
+func waitedBefore(err error) time.Duration {
+	var e *leasehold.Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Waited
+}
+
 // serviceTime returns the time of a request without its wait in the store's queue,
 // or -1 where the store cannot tell.
 func serviceTime(took time.Duration, a *answer) time.Duration {
 	waited := a.waited
-	if e := (*leasehold.Error)(nil); a.err != nil && errors.As(a.err, &e) {
-		waited = e.Waited
+	if a.err != nil {
+		waited = waitedBefore(a.err)
 	}
 	if waited == leasehold.WaitUnknown {
 		return -1

@@ -132,7 +132,8 @@ func compare(b *testing.B, bare map[string]float64, kind, name string, operation
 	})
 }
 
-// BenchmarkManager acquires and releases by a Manager: two operations.
+// BenchmarkManager acquires and releases by a Manager: two operations. /observed has
+// a hook for events that does nothing.
 func BenchmarkManager(b *testing.B) {
 	bare := make(map[string]float64)
 	inner := &constantStore{grant: leasehold.Grant{Lease: leasehold.Lease{Token: 1, TTL: leasehold.Infinite}}}
@@ -142,6 +143,9 @@ func BenchmarkManager(b *testing.B) {
 		start func() (*leasehold.Manager, error)
 	}{
 		{"bare", func() (*leasehold.Manager, error) { return leasehold.NewManager(inner, nil) }},
+		{"observed", func() (*leasehold.Manager, error) {
+			return leasehold.NewManager(inner, &leasehold.Options{Observe: func(leasehold.Event) {}})
+		}},
 		{"none", func() (*leasehold.Manager, error) { return newTelemetry(b, nil).NewManager(inner, "redis", nil) }},
 		{"metrics", func() (*leasehold.Manager, error) {
 			return newTelemetry(b, &telemetry.Options{MeterProvider: metrics}).NewManager(inner, "redis", nil)

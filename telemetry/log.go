@@ -8,6 +8,9 @@ import (
 	"github.com/leasehold/leasehold"
 )
 
+// storeUnavailable is the message for a store that is down or damaged.
+const storeUnavailable = "store unavailable"
+
 // log writes a record if the logger wants it.
 func (t *Telemetry) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
 	if t.logs(ctx, level) {
@@ -21,6 +24,9 @@ func (t *Telemetry) logs(ctx context.Context, level slog.Level) bool {
 
 // logCall writes about a call of the store that is no request of a Manager.
 func (t *Telemetry) logCall(c *call, a *answer, r result) {
+	if t.logger == nil {
+		return
+	}
 	level, message := describe(c.method, r, a.err)
 	if level == slog.LevelInfo && strings.HasPrefix(a.resource, leasehold.HealthPrefix) {
 		level = slog.LevelDebug // probes come every few seconds
@@ -34,9 +40,12 @@ func (t *Telemetry) logCall(c *call, a *answer, r result) {
 // logAttempt writes about one request of a Manager's operation. A store that is
 // down is an error, whatever becomes of the operation.
 func (t *Telemetry) logAttempt(o *operation, c *call, a *answer, r result) {
+	if t.logger == nil {
+		return
+	}
 	level, message := slog.LevelDebug, "attempt"
 	if leasehold.ReasonOf(a.err) == leasehold.ReasonUnavailable {
-		level, message = slog.LevelError, "store unavailable"
+		level, message = slog.LevelError, storeUnavailable
 	}
 	if t.logs(c.ctx, level) {
 		attrs := c.s.p.logAttrs(a.resource, a.holder, a.token, c.method, r, a.err)
@@ -47,6 +56,9 @@ func (t *Telemetry) logAttempt(o *operation, c *call, a *answer, r result) {
 // logOperation writes about the outcome of a Manager's operation. A failed renewal
 // is left to its event, which knows what follows.
 func (t *Telemetry) logOperation(o *operation, f *facts) {
+	if t.logger == nil {
+		return
+	}
 	m := methodRelease
 	switch o.Kind {
 	case leasehold.OperationAcquire, leasehold.OperationTryAcquire:
@@ -77,7 +89,7 @@ func (t *Telemetry) logOperation(o *operation, f *facts) {
 func refusedForGood(err error) bool {
 	switch leasehold.ReasonOf(err).Sentinel() {
 	case leasehold.ErrInvalid, leasehold.ErrForbidden, leasehold.ErrUnsupported:
-		return err != nil
+		return true
 	}
 	return false
 }
@@ -103,6 +115,8 @@ func describe(m method, r result, err error) (slog.Level, string) {
 	}
 	acquires := m == methodAcquire || m == methodWait
 	switch {
+	case leasehold.ReasonOf(err) == leasehold.ReasonUnavailable:
+		return slog.LevelError, storeUnavailable
 	case r == resultConflict && acquires:
 		return slog.LevelInfo, "lease held by another"
 	case r == resultTimeout && acquires:
@@ -113,7 +127,7 @@ func describe(m method, r result, err error) (slog.Level, string) {
 
 func failureLevel(m method, r result, err error) slog.Level {
 	switch reason := leasehold.ReasonOf(err); {
-	case reason == leasehold.ReasonUnavailable, reason == "": // "": the store broke its contract
+	case reason == "": // the store broke its contract
 		return slog.LevelError
 	case reason == leasehold.ReasonInvalid && m == methodSetSetting:
 		return slog.LevelError // configuration
@@ -127,6 +141,9 @@ func failureLevel(m method, r result, err error) slog.Level {
 
 // logEvent writes about an event of a Manager.
 func (p *provider) logEvent(e leasehold.Event, l *lease) {
+	if p.t.logger == nil {
+		return
+	}
 	ctx := e.Info().Context()
 	switch e := e.(type) {
 	case leasehold.Acquired:

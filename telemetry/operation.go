@@ -172,7 +172,7 @@ func (o *operation) endAcquire(took time.Duration, r result) (wait time.Duration
 
 // endRenewal does not count a renewal that the lease's release ended.
 func (o *operation) endRenewal(took time.Duration, r result, err error) {
-	if leasehold.ReasonOf(err) == leasehold.ReasonCancelled {
+	if r == resultTimeout && leasehold.ReasonOf(err) == leasehold.ReasonCancelled {
 		return
 	}
 	o.s.p.t.countRenewal(o, r, took, o.s.p.labels(r, o.Resource, o.Metadata))

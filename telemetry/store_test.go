@@ -164,6 +164,8 @@ func checkRecord(t *testing.T, f *fixture, operation, result string, err error) 
 	t.Helper()
 	want, ok := levels[operation+"/"+result]
 	switch {
+	case errors.Is(err, leasehold.ErrUnavailable):
+		want = "ERROR store unavailable"
 	case result == "failure":
 		want = "ERROR " + operation + " failed"
 	case !ok && err == nil:

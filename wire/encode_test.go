@@ -117,6 +117,10 @@ func TestGoldenBatch(t *testing.T) {
 	}
 	many := BatchRequest{Operations: []Operation{request.Operations[0], {Op: "acquire", Request: json.RawMessage(`{}`)}}}
 	checkAppend(t, many)
+	for _, trace := range [][2]string{{"00-ab-cd-01", "a=1"}, {"00-ab-cd-01", ""}, {"", "a=1"}, {"\"<\u2028>\\", "\x00é"}} {
+		many.Operations[1].TraceParent, many.Operations[1].TraceState = trace[0], trace[1]
+		checkAppend(t, many)
+	}
 	checkAppend(t, BatchAnswer{Answers: []Answer{answer.Answers[0], {Status: 201, Body: json.RawMessage(`{}`)}}})
 }
 

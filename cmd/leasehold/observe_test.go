@@ -219,7 +219,7 @@ func TestMetricsOfServer(t *testing.T) {
 		`leasehold_health_status{check="leasing",status="healthy"}`:             1,
 		`leasehold_health_status{check="leasing",status="unhealthy"}`:           0,
 	})
-	changes("a blob request", func() { s.get(s.blob + "/devstoreaccount1/c?restype=container") }, map[string]float64{
+	changes("a blob request", func() { s.get(s.blob + "/devstoreaccount1/abc?restype=container") }, map[string]float64{
 		`leasehold_blob_requests_total{code="403",operation="GetContainerProperties"}`: 1,
 		`leasehold_blob_request_duration_seconds{operation="GetContainerProperties"}`:  1,
 	})

@@ -25,25 +25,21 @@ var (
 // API returns the observer of a JSON API. The attributes of its metrics are routes
 // and codes, and nothing of a request: no client can make them more.
 func (p *Program) API() (api.Observer, error) {
-	o := &apiObserver{refusals: map[leasehold.Reason][]metric.AddOption{}}
+	o := &apiObserver{refusals: map[leasehold.Reason]*series{}}
 	if p.Tracing() {
 		o.tracer = p.tracer()
 	}
+	o.routes.Store(&map[string]*routeSeries{})
+	for _, code := range api.Codes() { // all, so that the first refusal is a change
+		o.refusals[code] = newSeries(attribute.String("code", string(code)))
+	}
 	m := instruments{meter: p.meter()}
-	o.requests = m.counter("leasehold.http.requests", "Requests, by route and status. An operation of a batch counts like a request.")
 	o.durations = m.histogram("leasehold.http.request.duration", "Time to answer, without requests that waited and streams.", durationBounds)
 	o.waits = m.histogram("leasehold.acquire.wait", "Time from receipt to answer of requests that were let wait.", waitBounds)
-	o.refused = m.counter("leasehold.refusals", "Problem answers, by code.")
 	o.checks = m.gauge("leasehold.health.status", "1 for the status that the last check had.")
-	if m.err != nil {
-		return nil, m.err
-	}
-	o.routes.Store(&map[string]*routeSeries{})
-	for _, code := range api.Codes() {
-		o.refusals[code] = addTo(attribute.String("code", string(code)))
-		o.refused.Add(context.Background(), 0, o.refusals[code]...) // so that the first refusal is a change
-	}
-	return o, nil
+	m.counted("leasehold.http.requests", "Requests, by route and status. An operation of a batch counts like a request.", o.observeRequests)
+	m.counted("leasehold.refusals", "Problem answers, by code.", o.observeRefusals)
+	return o, m.err
 }
 
 func (p *Program) tracer() trace.Tracer {
@@ -54,19 +50,29 @@ func (p *Program) tracer() trace.Tracer {
 type apiObserver struct {
 	tracer trace.Tracer // nil: no spans
 
-	requests, refused metric.Int64Counter
-	durations, waits  metric.Float64Histogram
-	checks            metric.Int64Gauge
-	refusals          map[leasehold.Reason][]metric.AddOption
+	durations, waits metric.Float64Histogram
+	checks           metric.Int64Gauge
+	refusals         map[leasehold.Reason]*series
 
 	mu     sync.Mutex // of those who add a route
 	routes atomic.Pointer[map[string]*routeSeries]
 }
 
-// routeSeries are the attributes of a route, made once.
+// series counts in memory, and is read when metrics are: a counter of OpenTelemetry
+// costs ten times as much.
+type series struct {
+	n          atomic.Int64
+	attributes metric.MeasurementOption
+}
+
+func newSeries(all ...attribute.KeyValue) *series {
+	return &series{attributes: metric.WithAttributeSet(attribute.NewSet(all...))}
+}
+
+// routeSeries are the series of a route.
 type routeSeries struct {
 	duration []metric.RecordOption
-	statuses [500]atomic.Pointer[[]metric.AddOption] // by status - 100
+	statuses [500]atomic.Pointer[series] // by status - 100
 }
 
 // Started implements api.Observer.
@@ -90,9 +96,9 @@ func (o *apiObserver) Started(ctx context.Context, r api.Observed) context.Conte
 // Ended implements api.Observer.
 func (o *apiObserver) Ended(ctx context.Context, r api.Observed, out api.Outcome) {
 	route := o.route(r.Route)
-	o.requests.Add(ctx, 1, route.status(r.Route, out.Status)...)
-	if out.Code != "" {
-		o.refused.Add(ctx, 1, o.refusals[out.Code]...)
+	route.status(r.Route, out.Status).n.Add(1)
+	if refusal := o.refusals[out.Code]; refusal != nil {
+		refusal.n.Add(1)
 	}
 	switch {
 	case out.Waited:
@@ -103,6 +109,24 @@ func (o *apiObserver) Ended(ctx context.Context, r api.Observed, out api.Outcome
 	if o.tracer != nil {
 		endSpan(trace.SpanFromContext(ctx), out)
 	}
+}
+
+func (o *apiObserver) observeRequests(_ context.Context, to metric.Int64Observer) error {
+	for _, route := range *o.routes.Load() {
+		for i := range route.statuses {
+			if s := route.statuses[i].Load(); s != nil {
+				to.Observe(s.n.Load(), s.attributes)
+			}
+		}
+	}
+	return nil
+}
+
+func (o *apiObserver) observeRefusals(_ context.Context, to metric.Int64Observer) error {
+	for _, s := range o.refusals {
+		to.Observe(s.n.Load(), s.attributes)
+	}
+	return nil
 }
 
 func endSpan(span trace.Span, out api.Outcome) {
@@ -148,15 +172,13 @@ func (o *apiObserver) route(name string) *routeSeries {
 	return r
 }
 
-func (r *routeSeries) status(name string, status int) []metric.AddOption {
+func (r *routeSeries) status(name string, status int) *series {
 	status = max(100, min(status, 599))
 	known := &r.statuses[status-100]
-	if option := known.Load(); option != nil {
-		return *option
+	if known.Load() == nil {
+		known.CompareAndSwap(nil, newSeries(attribute.String("route", name), attribute.String("code", strconv.Itoa(status))))
 	}
-	option := addTo(attribute.String("route", name), attribute.String("code", strconv.Itoa(status)))
-	known.Store(&option)
-	return option
+	return known.Load()
 }
 
 // addTo returns the options of a counter, made once: making them takes longer than
@@ -208,6 +230,12 @@ func (m *instruments) gauge(name, help string) metric.Int64Gauge {
 	g, err := m.meter.Int64Gauge(name, metric.WithDescription(help))
 	m.keep(err)
 	return g
+}
+
+// counted is a counter that is read when metrics are.
+func (m *instruments) counted(name, help string, read metric.Int64Callback) {
+	_, err := m.meter.Int64ObservableCounter(name, metric.WithDescription(help), metric.WithInt64Callback(read))
+	m.keep(err)
 }
 
 // histogram is of seconds.

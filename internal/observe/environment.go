@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -59,7 +61,7 @@ func readEnvironment() (c config, err error) {
 	if !c.traces.export && !c.metrics.export && !c.logs.export {
 		return c, nil
 	}
-	for _, check := range []func() error{checkSampler, checkNumbers, checkEndpoints, checkCompression} {
+	for _, check := range []func() error{checkSampler, checkNumbers, checkEndpoints, checkCompression, checkCertificates, checkClientCertificates} {
 		if err := check(); err != nil {
 			return c, err
 		}
@@ -186,6 +188,39 @@ func checkCompression() error {
 	for _, variable := range perSignal("COMPRESSION") {
 		if v := os.Getenv(variable); v != "" && v != "gzip" && v != "none" {
 			return wrong(variable, "is %q; want gzip or none", v)
+		}
+	}
+	return nil
+}
+
+// checkCertificates reads the certificates: the exporters would do without those
+// that cannot be read.
+func checkCertificates() error {
+	for _, variable := range perSignal("CERTIFICATE") {
+		file := os.Getenv(variable)
+		if file == "" {
+			continue
+		}
+		pem, err := os.ReadFile(file)
+		if err != nil {
+			return wrong(variable, "names a file that cannot be read: %v", err)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+			return wrong(variable, "names %s, which has no certificate in PEM form", file)
+		}
+	}
+	return nil
+}
+
+func checkClientCertificates() error {
+	certificates, keys := perSignal("CLIENT_CERTIFICATE"), perSignal("CLIENT_KEY")
+	for i, variable := range certificates {
+		certificate, key := os.Getenv(variable), os.Getenv(keys[i])
+		if certificate == "" && key == "" {
+			continue
+		}
+		if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
+			return wrong(variable, "and %s cannot be used: %v", keys[i], err)
 		}
 	}
 	return nil

@@ -3,11 +3,16 @@ package observe
 import (
 	"io"
 	"sync"
+	"time"
 )
 
 // maxUnwritten is how many bytes of records may wait. A writer that is slower than
 // the program then slows it down: no record is dropped.
 const maxUnwritten = 1 << 20
+
+// writeEvery is how long a record may wait for others. A process that is killed
+// loses the records of this time.
+const writeEvery = 5 * time.Millisecond
 
 // logWriter writes records in the background, all that wait with one call. A
 // system call for each of them would cost a busy server more than the record.
@@ -59,6 +64,7 @@ func (w *logWriter) run() {
 			}
 			w.changed.Wait()
 		}
+		w.collect()
 		records, w.waiting = w.waiting, records[:0]
 		w.writing = true
 		w.mu.Unlock()
@@ -67,6 +73,16 @@ func (w *logWriter) run() {
 		w.writing = false
 		w.changed.Broadcast()
 	}
+}
+
+// collect lets more records come. The lock is held, but not meanwhile.
+func (w *logWriter) collect() {
+	if w.closed {
+		return
+	}
+	w.mu.Unlock()
+	time.Sleep(writeEvery)
+	w.mu.Lock()
 }
 
 // flush returns when all records of before are written.

@@ -32,6 +32,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -110,6 +111,9 @@ func (p *Program) startTraces(ctx context.Context) error {
 
 func (p *Program) startMetrics(ctx context.Context) error {
 	options := []sdkmetric.Option{sdkmetric.WithResource(p.resource())}
+	if !p.Tracing() { // looking for a span in each context would cost as much as counting
+		options = append(options, sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))
+	}
 	if p.options.Page {
 		page, err := otelprometheus.New(otelprometheus.WithRegisterer(p.registry), otelprometheus.WithoutScopeInfo())
 		if err != nil {

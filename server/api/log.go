@@ -36,15 +36,15 @@ func (c *call) logFailure(err error) {
 	c.log(level, "request failed", slog.String("error", err.Error()))
 }
 
-// logLease writes a line about what became of a lease, never with its id. Busy
-// servers write it for every lease: it makes no more values than the line has.
+// logLease writes a line about what became of a lease, never with its id. A record
+// has room for five attributes, and busy servers write one for every lease.
 func (c *call) logLease(level slog.Level, message string, l leasehold.Lease) {
 	if !c.s.o.Logger.Enabled(c.ctx, level) {
 		return
 	}
 	c.s.o.Logger.LogAttrs(c.ctx, level, message,
 		slog.String("resource", l.Resource), slog.String("holder", l.Holder), slog.Uint64("token", l.Token),
-		slog.Duration("took", time.Since(c.started)), slog.String("caller", c.caller.Name), slog.String("request_id", c.requestID))
+		slog.Duration("took", time.Since(c.started)), slog.String("caller", c.caller.Name))
 }
 
 // logConflict writes a line about an acquire that was refused because of another

@@ -77,7 +77,7 @@ func fullRun(d *driver, client *http.Client) {
 		{"POST", "/v1/leases/acquire", `{"resource":"t","holder":"b"}`},
 		{"POST", "/v1/holders/b/release", ""},
 		{"POST", "/v1/leases/cleanup", ""}, {"GET", "/v1/config", ""}, {"PUT", "/v1/config/max_renewals", `{"value":5}`},
-		{"GET", "/v1/history", ""}, {"GET", "/metrics", ""}, {"GET", "/healthz", ""}, {"GET", "/health/ready", ""}, {"GET", "/health/leasing", ""}, {"GET", "/docs", ""}, {"GET", "/openapi.json", ""},
+		{"GET", "/v1/history", ""}, {"GET", "/healthz", ""}, {"GET", "/health/ready", ""}, {"GET", "/health/leasing", ""}, {"GET", "/docs", ""}, {"GET", "/openapi.json", ""},
 		{"GET", "/v1/leases/get/" + g.LeaseID, ""}, {"GET", "/v1/leases?cursor=" + g.LeaseID, ""}, {"POST", "/nowhere/" + g.LeaseID, ""}, {"DELETE", "/v1/leases/" + g.LeaseID, ""},
 	} {
 		r := d.send(c.method, c.path, c.body)

@@ -235,7 +235,7 @@ func TestFigures(t *testing.T) {
 		check(0, -1, +2) // released and acquired
 		time.Sleep(time.Minute)
 		check(-1, 0, +1) // b has expired
-		if n := len(d.records); int64(n) != want.HistoryRecords {
+		if n := d.written(); int64(n) != want.HistoryRecords {
 			t.Errorf("%d records on the disk, want %d", n, want.HistoryRecords)
 		}
 		wait(t.Context(), e, leasehold.AcquireRequest{Resource: "a", Holder: "x", TTL: time.Hour, Timeout: leasehold.NoTimeout})
@@ -331,6 +331,13 @@ func TestCleanupFails(t *testing.T) {
 	}
 }
 
+// written is how many records were ever written.
+func (d *disk) written() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.records)
+}
+
 // slowReader is a disk on which finding what to purge takes a second.
 type slowReader struct{ *disk }
 
@@ -375,7 +382,7 @@ func TestPurgesAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept := len(page.Records)
-		gone := len(d.records) - kept
+		gone := d.written() - kept
 		f := e.Figures()
 		if f.HistoryRecords != int64(kept) || f.Cleaned.HistoryPurged != gone || purged.Load() != int64(gone) || gone < 20 {
 			t.Errorf("%d records are left, %d are not; Figures = %+v, the calls purged %d", kept, gone, f, purged.Load())

@@ -1,0 +1,115 @@
+//go:build unix
+
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/observe"
+	"github.com/leasehold/leasehold/store/remote"
+)
+
+// BenchmarkObserved compares how many operations a server does without metrics,
+// with them, and with a log line for each as well: acquires and releases of 64
+// workers over loopback, in turns. It counts seconds of processor time, which this
+// process uses up: what else the machine does changes only the clock's seconds. The
+// shares are medians of the turns.
+func BenchmarkObserved(b *testing.B) {
+	const workers, turn = 64, 300 * time.Millisecond
+	servers := []*benchServer{startBench(b, false, false), startBench(b, true, false), startBench(b, true, true)}
+	for _, s := range servers {
+		s.run(workers, turn) // warm up
+	}
+	rates := make([][]float64, len(servers))
+	for b.Loop() {
+		for i, s := range servers {
+			rates[i] = append(rates[i], s.run(workers, turn))
+		}
+	}
+	off := median(rates[0])
+	b.ReportMetric(off, "off-ops/cpu-s")
+	b.ReportMetric(median(rates[1])/off, "metrics/off")
+	b.ReportMetric(median(rates[2])/median(rates[1]), "logs/metrics")
+	b.ReportMetric(0, "ns/op")
+}
+
+type benchServer struct{ store *remote.Store }
+
+func startBench(b *testing.B, metrics, logs bool) *benchServer {
+	o := Defaults()
+	o.Listen, o.BlobListen, o.InMemory, o.Rate = "127.0.0.1:0", BlobOff, true, -1
+	if metrics {
+		file, err := os.Create(b.TempDir() + "/log")
+		if err != nil {
+			b.Fatal(err)
+		}
+		level := slog.LevelWarn
+		if logs {
+			level = slog.LevelInfo
+		}
+		log := observe.NewLog(file, true, level)
+		p, err := observe.Start(context.Background(), observe.Options{Version: "bench", Log: log, Page: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _, _ = p.Close(), log.Close() })
+		o.Observe, o.Logger, o.LogLevel = p, log.Logger(), log.Level
+	}
+	server, err := Start(context.Background(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = server.Close() })
+	store, err := remote.Open(server.APIs()[0].URL, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { store.Close() })
+	return &benchServer{store}
+}
+
+// run returns how many operations the workers do in a second of processor time.
+func (s *benchServer) run(workers int, d time.Duration) float64 {
+	var n atomic.Int64
+	var running sync.WaitGroup
+	began, used := time.Now(), cpuTime()
+	for range workers {
+		running.Go(func() {
+			r := leasehold.AcquireRequest{Resource: leasehold.NewID().Reveal(), Holder: "worker", TTL: time.Minute}
+			for time.Since(began) < d {
+				g, err := s.store.Acquire(context.Background(), r)
+				if err == nil {
+					_, err = s.store.Release(context.Background(), leasehold.ReleaseRequest{ID: g.ID, Resource: r.Resource})
+				}
+				if err != nil {
+					panic(err)
+				}
+				n.Add(2)
+			}
+		})
+	}
+	running.Wait()
+	return float64(n.Load()) / (cpuTime() - used).Seconds()
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func median(all []float64) float64 {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
