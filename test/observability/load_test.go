@@ -16,7 +16,6 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/store/chaos"
-	"github.com/leasehold/leasehold/test/process"
 )
 
 // load is what programs do to a server, counted.
@@ -141,7 +140,7 @@ func (l *load) wait(ctx context.Context, resource string) <-chan *leasehold.Held
 		}
 		granted <- held
 	}()
-	process.Eventually(l.t, resource+" has a waiter more", func() bool { return l.queueOf(resource) == queued+1 })
+	eventually(l.t, resource+" has a waiter more", func() bool { return l.queueOf(resource) == queued+1 })
 	return granted
 }
 
@@ -226,16 +225,16 @@ func (l *load) outage() {
 
 func (l *load) awaitLost(held *leasehold.Held) {
 	l.t.Helper()
-	process.Eventually(l.t, held.Resource()+" is lost", func() bool { return l.app.eventsOf(held.Resource(), isLost) == 1 })
+	eventually(l.t, held.Resource()+" is lost", func() bool { return l.app.eventsOf(held.Resource(), isLost) == 1 })
 	l.counts["lost"]++
 }
 
 // background has a lease renewed by the Manager.
 func (l *load) background() {
 	held := l.acquire(l.name("kept", 0), leasehold.AcquireOptions{TTL: 3 * time.Second})
-	process.Eventually(l.t, "the Manager renews", func() bool { return l.app.eventsOf(held.Resource(), isRenewed) >= 1 })
+	eventually(l.t, "the Manager renews", func() bool { return l.app.eventsOf(held.Resource(), isRenewed) >= 1 })
 	l.release(held)
-	process.Eventually(l.t, "the release is told", func() bool {
+	eventually(l.t, "the release is told", func() bool {
 		return l.app.eventsOf(held.Resource(), func(e leasehold.Event) bool { _, ok := e.(leasehold.Released); return ok }) == 1
 	})
 	l.counts["renewed"] += l.app.eventsOf(held.Resource(), isRenewed)
@@ -259,7 +258,7 @@ func (l *load) operate() {
 		l.call(http.MethodPost, "/v1/leases/acquire", fmt.Sprintf(`{"resource":%q,"holder":"gone","ttl_seconds":1}`, l.name("gone", i)), http.StatusCreated)
 		l.counts["direct"]++
 	}
-	process.Eventually(l.t, "the leases have ended", func() bool {
+	eventually(l.t, "the leases have ended", func() bool {
 		return !bytes.Contains(l.call(http.MethodGet, resource+l.name("gone", gone-1), "", http.StatusOK), []byte(`"status":"active"`))
 	})
 	l.call(http.MethodPost, "/v1/leases/cleanup", "", http.StatusOK)

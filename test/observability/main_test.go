@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -58,4 +59,16 @@ func write(t testing.TB, text string, path ...string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// eventually waits until the condition holds. Prometheus looks for its targets every
+// few seconds only, and the machine may be busy.
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !condition(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(20 * time.Millisecond) // no event says how far another process is
+	}
 }

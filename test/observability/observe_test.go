@@ -34,7 +34,7 @@ func TestObserve(t *testing.T) {
 		t.Fatalf("it printed %q, want the address of Prometheus", p.Stdout())
 	}
 	seen := &prometheus{&testserver.Server{Addr: found[1]}}
-	process.Eventually(t, "Prometheus answers", func() bool {
+	eventually(t, "Prometheus answers", func() bool {
 		return exec.Command("curl", "-fsS", "-o", "/dev/null", "http://"+found[1]+"/-/ready").Run() == nil
 	})
 	for _, query := range []string{
@@ -42,11 +42,11 @@ func TestObserve(t *testing.T) {
 		`sum(rate(leasehold_http_requests_total{environment="local"}[30s])) > 0`,
 		`environment_provider:leasing_acquisition_duration_milliseconds:p95_rate5m{provider="remote"} > 0`,
 	} {
-		process.Eventually(t, query, func() bool { return len(seen.query(t, query, time.Now())) > 0 })
+		eventually(t, query, func() bool { return len(seen.query(t, query, time.Now())) > 0 })
 	}
 	p.Signal(syscall.SIGINT)
 	p.CheckCode(0)
-	process.Eventually(t, "Prometheus has ended", func() bool {
+	eventually(t, "Prometheus has ended", func() bool {
 		return exec.Command("curl", "-fsS", "-o", "/dev/null", "http://"+found[1]+"/-/ready").Run() != nil
 	})
 }

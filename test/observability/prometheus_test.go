@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold/internal/testserver"
-	"github.com/leasehold/leasehold/test/process"
 )
 
 // prometheus is a real one with the shipped configuration and rules. Only addresses,
@@ -94,7 +93,7 @@ func (p *prometheus) query(t testing.TB, expression string, at time.Time) []poin
 // time: that of all samples of the target.
 func (p *prometheus) scrapeAfter(t *testing.T, job string, after time.Time) (at time.Time) {
 	t.Helper()
-	process.Eventually(t, "a scrape of "+job, func() bool {
+	eventually(t, "a scrape of "+job, func() bool {
 		for _, series := range p.query(t, fmt.Sprintf(`up{job=%q}[10m]`, job), time.Now()) {
 			i := slices.IndexFunc(series.Values, func(s sample) bool { return s.value == 1 && s.at.After(after) })
 			if i >= 0 {

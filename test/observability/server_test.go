@@ -40,7 +40,7 @@ func startServer(t *testing.T, environment ...string) *server {
 		JSON string `json:"json_api"`
 		Blob string `json:"azure_blob"`
 	}
-	process.Eventually(t, "the server prints its addresses", func() bool {
+	eventually(t, "the server prints its addresses", func() bool {
 		return json.Unmarshal([]byte(p.Stdout()), &addresses) == nil && addresses.JSON != ""
 	})
 	return &server{Process: p, url: addresses.JSON, blob: addresses.Blob, data: data}

@@ -120,7 +120,7 @@ func (r *receiver) add(export *collector.ExportTraceServiceRequest) {
 // which has n spans at least, and writes it as a tree.
 func (r *receiver) trace(t *testing.T, name, lease string, n int) (text string) {
 	t.Helper()
-	process.Eventually(t, "a trace with "+name, func() bool {
+	eventually(t, "a trace with "+name, func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, s := range r.spans {
