@@ -66,6 +66,21 @@ test-sdks: test/sdk-js/node_modules/.package-lock.json test/openapi/node_modules
 	cd test/sdk-js && node run.js
 	cd test/openapi && node run.js
 
+# The tools must be there: a missing one is a failure.
+.PHONY: test-observability
+test-observability: deps-observability test/observability/node_modules/.package-lock.json ## check dashboard, rules, routes and queries with their makers' tools, and against a real server
+	cd test/observability && node check.js
+	LEASEHOLD_TEST_STORES=1 $(GO) test -race -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./test/observability/...
+
+.PHONY: deps-observability
+deps-observability:
+	@scripts/deps prometheus prometheus-alertmanager
+
+.PHONY: observe
+observe: deps-observability binary ## start Prometheus beside a server under load, on loopback, until Ctrl-C
+	@$(GO) build -o .bin/observe ./test/observability/observe
+	@.bin/observe -leasehold .bin/leasehold
+
 # npm writes this file last, so what is installed already is not asked for again.
 %/node_modules/.package-lock.json: %/package.json %/package-lock.json
 	@scripts/deps nodejs npm
