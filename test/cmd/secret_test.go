@@ -114,8 +114,8 @@ func TestSecretsStaySecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.addPublic(file, string(text))
-		if file == s.process.ErrFile && strings.Count(string(text), "level=DEBUG") < 100 {
-			t.Errorf("the log has %d lines at debug, want every request: %s", strings.Count(string(text), "level=DEBUG"), text)
+		if file == s.process.ErrFile && strings.Count(string(text), `"level":"DEBUG"`) < 100 {
+			t.Errorf("the log has %d lines at debug, want every request: %s", strings.Count(string(text), `"level":"DEBUG"`), text)
 		}
 	}
 	t.Logf("%d ids, %d answers to owners, %d other pieces", len(l.ids), len(l.own), len(l.public))
