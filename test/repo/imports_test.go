@@ -18,7 +18,7 @@ const module = "github.com/leasehold/leasehold"
 // importRule forbids that From imports To, directly or through other packages.
 //
 // Both are paths inside the module ("." is the root, "store/..." that package
-// and all below it, "..." all), or, for To, a path outside it, or one of the
+// and all below it, "..." all), or, for To, such a path outside it, or one of the
 // words below. Except lists the pairs "from>to" that are allowed all the same,
 // separated by spaces.
 type importRule struct{ From, To, Except string }
@@ -75,8 +75,16 @@ var rules = map[importRule]string{
 	{From: "store/...", To: "open"}:                                             "open knows the stores, not the other way round",
 	{From: "wire", To: "store/..."}:                                             "the JSON is shared by the client and the API",
 	{From: "wire", To: "server/..."}:                                            "the JSON is shared by the client and the API",
-	{From: "telemetry", To: "store/..."}:                                        "telemetry wraps any store",
-	{From: "telemetry", To: "server/..."}:                                       "telemetry works in programs without a server",
+	{From: "telemetry", To: "...", Except: "telemetry>."}:                       "telemetry wraps any store, in programs without a server",
+	{From: "telemetry", To: "go.opentelemetry.io/otel/sdk/..."}:                 "the program chooses the SDK; a library uses OpenTelemetry's API alone",
+	{From: "server/...", To: "go.opentelemetry.io/..."}:                         "an API has hooks of plain Go, which internal/observe implements",
+	{From: "azure/...", To: "go.opentelemetry.io/..."}:                          "an API has hooks of plain Go, which internal/observe implements",
+	{From: "store/...", To: "go.opentelemetry.io/..."}:                          "telemetry wraps a store from outside",
+	{From: "wire", To: "go.opentelemetry.io/..."}:                               "a trace context is text on the wire",
+	{From: "open", To: "go.opentelemetry.io/..."}:                               "opening a store starts no telemetry",
+	{From: "...", To: "internal/observe/otlptest", Except: testsOnly}:           "a receiver for tests is started by tests",
+	{From: "health", To: "...", Except: "health>."}:                             "health checks any store",
+	{From: "health", To: otherModules}:                                          "a program that checks its store must not inherit our choices",
 
 	{From: "store/...", To: "store/...", Except: sharedByStores}: "a store imports no other store, only what several are made of",
 	{From: "...", To: "internal/testserver", Except: testsOnly}:  "servers for tests are started by tests",
@@ -172,7 +180,7 @@ func (a importRule) forbids(from pkg, to string, target pkg) bool {
 	case inModule(to):
 		return matches(want, t)
 	default:
-		return want == to
+		return want != "..." && matches(want, to) // "..." is all of this module
 	}
 }
 
@@ -254,6 +262,8 @@ func TestBrokenRulesAreCaught(t *testing.T) {
 		{"redis uses the wait queue", []pkg{ours("store/internal/waitqueue"), ours("store/redis", module+"/store/internal/waitqueue")}, nil},
 		{"redis uses compare-and-swap", []pkg{ours("store/cas"), ours("store/redis", module+"/store/cas")},
 			[]string{"store/redis imports store/cas: a store imports"}},
+		{"a store traces by itself", []pkg{{ImportPath: "go.opentelemetry.io/otel/trace"}, ours("store/etcd", "go.opentelemetry.io/otel/trace")},
+			[]string{"store/etcd imports go.opentelemetry.io/otel/trace: telemetry wraps"}},
 		{"the suite uses test libraries", []pkg{{ImportPath: "pgregory.net/rapid"}, ours("storetest", "pgregory.net/rapid")}, nil},
 		{"the product uses one", []pkg{{ImportPath: "pgregory.net/rapid"}, ours("store/etcd", "pgregory.net/rapid")},
 			[]string{"store/etcd imports pgregory.net/rapid: a test library"}},
