@@ -49,23 +49,28 @@ func (s *Store) execute(ctx context.Context, r request) (answer, error) {
 // run runs the script once.
 func (s *Store) run(ctx context.Context, r request) (answer, error) {
 	args := s.arguments(r.resource, r.mark, r.facts, r.args)
-	var late func([]string, error)
-	if r.late != nil {
-		late = func(texts []string, err error) {
-			var a answer
-			if err == nil {
-				a, err = parseAnswer(texts)
-			}
-			r.late(a, err)
-		}
-	}
+	l := r.script.variant(s.recording)
 	texts, err := await(ctx, s, func(ctx context.Context) ([]string, error) {
-		return evalTexts(ctx, s.client, r.script.variant(s.recording), args)
-	}, late)
+		return evalTexts(ctx, s.client, l, args)
+	}, parsed(r.late))
 	if err != nil {
 		return answer{}, err
 	}
 	return parseAnswer(texts)
+}
+
+// parsed lets late get the answer.
+func parsed(late func(answer, error)) func([]string, error) {
+	if late == nil {
+		return nil
+	}
+	return func(texts []string, err error) {
+		var a answer
+		if err == nil {
+			a, err = parseAnswer(texts)
+		}
+		late(a, err)
+	}
 }
 
 // runIndex runs a script that belongs to no resource, where a script may use all
@@ -106,7 +111,8 @@ func (s *Store) sharedKeys() []string {
 	return nil
 }
 
-func flag(b bool) string {
+// flag is a string; it costs less this way.
+func flag(b bool) any {
 	if b {
 		return "1"
 	}
@@ -165,10 +171,15 @@ const (
 
 // noteSpeed notes a slow call, or one that failed.
 func (s *Store) noteSpeed(started time.Time, err error) {
-	var refusal redis.Error
-	if time.Since(started) > slowCall || err != nil && !errors.As(err, &refusal) {
+	if time.Since(started) > slowCall || err != nil && !answered(err) {
 		s.slowUntil.Store(time.Now().Add(slowFor).UnixNano())
 	}
+}
+
+// answered reports whether an error is the server's own.
+func answered(err error) bool {
+	var refusal redis.Error
+	return errors.As(err, &refusal)
 }
 
 func (s *Store) isSlow() bool {

@@ -157,7 +157,7 @@ func evalTexts(ctx context.Context, client redis.UniversalClient, l lua, args []
 // evalsha, with room for the first two. The error is that of the last command.
 func process(ctx context.Context, client redis.UniversalClient, l lua, args []any, newCommand func() redis.Cmder) {
 	args[0], args[1] = "evalsha", l.sha
-	if err := client.Process(ctx, newCommand()); redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if err := client.Process(ctx, newCommand()); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		args[0], args[1] = "eval", l.source
 		_ = client.Process(ctx, newCommand())
 	}

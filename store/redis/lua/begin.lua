@@ -35,11 +35,14 @@ local at = string.sub(micros, 1, -4)
 local now = tonumber(at)
 
 -- answer is what every script returns: why not, the time, which field is wrong (or
--- what happened), more about it, the fields of the lease, and all of them by name if
--- it has metadata.
+-- what happened), more about it, the fields of the lease up to the last that is
+-- there, and if it has metadata, all its fields and then all of them by name.
 local function answer(reason, row, field, problem)
-  local list = {reason, time[1], time[2], field or '', problem or '', unpack(row or {})}
-  if row and row.metadata then
+  if not row then return {reason, time[1], time[2], field or '', problem or ''} end
+  local last = #row
+  while not (row[last] or row.metadata) do last = last - 1 end
+  local list = {reason, time[1], time[2], field or '', '', unpack(row, 1, last)}
+  if row.metadata then
     for _, text in ipairs(call('HGETALL', lease_key)) do list[#list + 1] = text end
   end
   return list
