@@ -154,7 +154,7 @@ func TestLostAnswers(t *testing.T) {
 	// Only one answer is lost: the look shows what happened.
 	for i, op := range []func() error{
 		func() (err error) {
-			g, err = s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "s", Holder: "h", TTL: time.Minute})
+			g, err = s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "s", Holder: "h", TTL: time.Minute, Metadata: map[string]string{"k": "v"}})
 			return err
 		},
 		func() error {
@@ -163,8 +163,8 @@ func TestLostAnswers(t *testing.T) {
 		},
 		func() error {
 			l, err := s.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: "s"})
-			if err == nil && l.State != leasehold.StateReleased {
-				err = fmt.Errorf("it is %v", l.State)
+			if err == nil && (l.State != leasehold.StateReleased || l.Token != g.Token || l.Metadata["k"] != "v") {
+				err = fmt.Errorf("it is %+v", l)
 			}
 			return err
 		},
