@@ -16,25 +16,28 @@ type answer struct {
 	row                    *row
 }
 
+// headCount is how many texts of an answer are not of the lease.
+const headCount = 5
+
 // parseAnswer reads what a script returned.
-func parseAnswer(result any) (answer, error) {
-	parts, ok := result.([]any)
-	if !ok || len(parts) != 7 {
-		return answer{}, fmt.Errorf("the script answered %T of %d parts, want 7", result, len(parts))
+func parseAnswer(texts []string) (answer, error) {
+	if len(texts) < headCount {
+		return answer{}, fmt.Errorf("the script answered %d texts, want %d at least", len(texts), headCount)
 	}
-	var text [5]string
-	for i := range text {
-		if text[i], ok = parts[i].(string); !ok {
-			return answer{}, fmt.Errorf("part %d of the script's answer is %T, want a string", i+1, parts[i])
-		}
+	a := answer{reason: texts[0], field: texts[3], problem: texts[4]}
+	if a.reason == "" {
+		a.flag, a.field = a.field, ""
 	}
-	a := answer{reason: text[0], field: text[1], problem: text[2], flag: text[4]}
-	micros, err := strconv.ParseInt(text[3], 10, 64)
+	seconds, err := strconv.ParseInt(texts[1], 10, 64)
 	if err != nil {
 		return answer{}, fmt.Errorf("the script's time: %w", err)
 	}
-	a.now = time.UnixMicro(micros).UTC()
-	a.row, err = parseRow(parts[5], parts[6])
+	micros, err := strconv.ParseInt(texts[2], 10, 64)
+	if err != nil {
+		return answer{}, fmt.Errorf("the script's time: %w", err)
+	}
+	a.now = time.Unix(seconds, micros*1000).UTC()
+	a.row, err = parseRow(texts[headCount:])
 	return a, err
 }
 

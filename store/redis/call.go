@@ -2,9 +2,9 @@ package redis
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
+	"math/rand/v2"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -26,12 +26,8 @@ type request struct {
 }
 
 // newMark names one operation, so that its caller can see afterwards whether it
-// happened.
-func newMark() string {
-	var b [12]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
+// happened. It is no secret.
+func newMark() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // execute runs the script, and after a lost answer looks once whether it happened.
 func (s *Store) execute(ctx context.Context, r request) (answer, error) {
@@ -52,52 +48,82 @@ func (s *Store) execute(ctx context.Context, r request) (answer, error) {
 
 // run runs the script once.
 func (s *Store) run(ctx context.Context, r request) (answer, error) {
-	args := append([]any{r.resource, s.keys.prefix, r.mark, r.facts}, r.args...)
-	result, err := s.eval(ctx, r.script, s.scriptKeys(r.resource), args, func(result any, err error) {
-		var a answer
-		if err == nil {
-			a, err = parseAnswer(result)
-		}
-		if r.late != nil {
-			r.late(a, err)
-		}
-	})
+	args := s.arguments(r.resource, r.mark, r.facts, r.args)
+	l := r.script.variant(s.recording)
+	texts, err := await(ctx, s, func(ctx context.Context) ([]string, error) {
+		return evalTexts(ctx, s.client, l, args)
+	}, parsed(r.late))
 	if err != nil {
 		return answer{}, err
 	}
-	return parseAnswer(result)
+	return parseAnswer(texts)
+}
+
+// parsed lets late get the answer.
+func parsed(late func(answer, error)) func([]string, error) {
+	if late == nil {
+		return nil
+	}
+	return func(texts []string, err error) {
+		var a answer
+		if err == nil {
+			a, err = parseAnswer(texts)
+		}
+		late(a, err)
+	}
 }
 
 // runIndex runs a script that belongs to no resource, where a script may use all
 // keys.
 func (s *Store) runIndex(ctx context.Context, sc *script, args ...any) (any, error) {
-	return s.eval(ctx, sc, s.scriptKeys(""), append([]any{"", s.keys.prefix, "", ""}, args...), nil)
+	return s.eval(ctx, sc, s.arguments("", "", "", args))
 }
 
-func (s *Store) scriptKeys(resource string) []string {
+// runKeys runs a script that has keys of its own.
+func (s *Store) runKeys(ctx context.Context, sc *script, keys []string, args ...any) (any, error) {
+	all := make([]any, 2, 3+len(keys)+len(args))
+	all = append(all, len(keys))
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	return s.eval(ctx, sc, append(all, args...))
+}
+
+// arguments are those of evalsha for a script that begins with begin.lua. The first
+// two are the script's.
+func (s *Store) arguments(resource, mark, facts string, args []any) []any {
 	keys := s.keys.of(resource)
+	all := make([]any, 2, 3+len(keys)+len(s.indexKeys)+4+len(args))
+	all = append(all, len(keys)+len(s.indexKeys), keys[0], keys[1], keys[2])
+	all = append(all, s.indexKeys...)
+	all = append(all, resource, s.prefix, mark, facts)
+	return append(all, args...)
+}
+
+// sharedKeys are the keys of begin.lua that do not depend on the resource.
+func (s *Store) sharedKeys() []string {
 	switch {
 	case s.recording:
-		keys = append(keys, s.keys.indexes()...)
+		return s.keys.indexes()
 	case s.together:
-		keys = append(keys, s.keys.indexes()[:3]...)
+		return s.keys.indexes()[:3]
 	}
-	return keys
+	return nil
 }
 
-func flag(b bool) string {
+// flag is a string; it costs less this way.
+func flag(b bool) any {
 	if b {
 		return "1"
 	}
 	return "0"
 }
 
-// eval runs a script. It returns when the context ends, though the client
-// would go on reading; late then gets the outcome.
-func (s *Store) eval(ctx context.Context, sc *script, keys []string, args []any, late func(any, error)) (any, error) {
+// eval runs a script whose outcome nobody needs who has left.
+func (s *Store) eval(ctx context.Context, sc *script, args []any) (any, error) {
 	return await(ctx, s, func(ctx context.Context) (any, error) {
-		return eval(ctx, s.client, sc.variant(s.recording), keys, args)
-	}, late)
+		return eval(ctx, s.client, sc.variant(s.recording), args)
+	}, nil)
 }
 
 // grace is how long a call goes on when its caller has left. Most answers come
@@ -145,13 +171,21 @@ const (
 
 // noteSpeed notes a slow call, or one that failed.
 func (s *Store) noteSpeed(started time.Time, err error) {
-	var refusal redis.Error
-	if time.Since(started) > slowCall || err != nil && !errors.As(err, &refusal) {
+	if time.Since(started) > slowCall || err != nil && !answered(err) {
 		s.slowUntil.Store(time.Now().Add(slowFor).UnixNano())
 	}
 }
 
-func (s *Store) isSlow() bool { return time.Now().UnixNano() < s.slowUntil.Load() }
+// answered reports whether an error is the server's own.
+func answered(err error) bool {
+	var refusal redis.Error
+	return errors.As(err, &refusal)
+}
+
+func (s *Store) isSlow() bool {
+	until := s.slowUntil.Load()
+	return until != 0 && time.Now().UnixNano() < until
+}
 
 // awaitApart makes a call in a goroutine of its own.
 func awaitApart[T any](ctx context.Context, s *Store, call func(context.Context) (T, error), late func(T, error)) (T, error) {

@@ -97,7 +97,7 @@ func encode(facts map[string]string) string {
 func (s *Store) admit(ctx context.Context, r leasehold.AcquireRequest) (admission, error) {
 	limited := flag(!strings.HasPrefix(r.Resource, leasehold.HealthPrefix))
 	keys := []string{s.keys.names, s.keys.touched, s.keys.ends, s.keys.settings, s.keys.callerEnds(r.Caller)}
-	result, err := s.eval(ctx, admitScript, keys, []any{r.Resource, r.Caller, limited, milliseconds(r.TTL)}, nil)
+	result, err := s.runKeys(ctx, admitScript, keys, r.Resource, r.Caller, limited, milliseconds(r.TTL))
 	if err != nil {
 		return admission{}, err
 	}
@@ -136,7 +136,7 @@ func (s *Store) retract(ctx context.Context, resource, caller, noted string) {
 // updateIndex runs a script on an index whose failure does no harm that lasts: the
 // context of the caller does not end it.
 func (s *Store) updateIndex(ctx context.Context, sc *script, keys []string, args ...any) {
-	if _, err := s.eval(context.WithoutCancel(ctx), sc, keys, args, nil); err != nil {
+	if _, err := s.runKeys(context.WithoutCancel(ctx), sc, keys, args...); err != nil {
 		s.opts.Logger.Debug("redis: an index was not updated", "err", err)
 	}
 }
@@ -168,7 +168,7 @@ func (s *Store) claim(ctx context.Context, q request, id leasehold.ID, ttl time.
 }
 
 func (s *Store) claimOnce(ctx context.Context, q request, id leasehold.ID, ttl time.Duration, dead [2]string) (theirs, mark string, pending bool, err error) {
-	result, err := s.eval(ctx, claimScript, []string{s.keys.id(id)}, []any{q.resource, q.mark, milliseconds(ttl), dead[0], dead[1]}, nil)
+	result, err := s.runKeys(ctx, claimScript, []string{s.keys.id(id)}, q.resource, q.mark, milliseconds(ttl), dead[0], dead[1])
 	if err != nil {
 		return "", "", false, err
 	}
@@ -312,7 +312,7 @@ func (s *Store) listStepApart(ctx context.Context, from, to string, n int) (list
 }
 
 func (s *Store) readNames(ctx context.Context, from, to string, n int) (now time.Time, names, touched []string, err error) {
-	result, err := s.eval(ctx, namesScript, []string{s.keys.names, s.keys.touched}, []any{from, to, n}, nil)
+	result, err := s.runKeys(ctx, namesScript, []string{s.keys.names, s.keys.touched}, from, to, n)
 	if err != nil {
 		return now, nil, nil, err
 	}

@@ -40,14 +40,6 @@ func (k keyspace) lease(resource string) string {
 	return k.prefix + "lease:" + nameEscaper.Replace(resource)
 }
 
-// companion is another key of the resource, in the slot of its lease.
-func (k keyspace) companion(resource, what string) string {
-	if k.tagged {
-		return k.prefix + what + ":" + nameEscaper.Replace(resource)
-	}
-	return "{" + k.lease(resource) + "}:" + what
-}
-
 func (k keyspace) id(id leasehold.ID) string { return k.prefix + "leaseid:" + id.Reveal() }
 
 // callerEnds is, on a Cluster, when the leases of one caller end.
@@ -59,10 +51,13 @@ func (k keyspace) callerEnds(caller string) string {
 func (k keyspace) freed() string { return k.prefix + "leases:freed" }
 
 // of are the keys of one resource, in the order of begin.lua.
-func (k keyspace) of(resource string) []string {
-	return []string{
-		k.lease(resource), k.companion(resource, "token"), k.companion(resource, "ended"),
+func (k keyspace) of(resource string) [3]string {
+	if k.tagged {
+		name := nameEscaper.Replace(resource)
+		return [3]string{k.prefix + "lease:" + name, k.prefix + "token:" + name, k.prefix + "ended:" + name}
 	}
+	lease := k.lease(resource)
+	return [3]string{lease, "{" + lease + "}:token", "{" + lease + "}:ended"}
 }
 
 // indexes are the other keys of begin.lua.

@@ -74,11 +74,16 @@ func (s *Store) acquire(ctx context.Context, r leasehold.AcquireRequest, id leas
 		}
 	}
 	a, err := s.acquireIndexed(ctx, q, r, id)
-	var left lost // then late gets the outcome
-	if made && leasehold.ReasonOf(err) == leasehold.ReasonUnknown && !errors.As(err, &left) {
+	if err != nil && made && isForgotten(err) {
 		s.abandon(r.Resource, id)
 	}
 	return a, err
+}
+
+// isForgotten reports whether the outcome is unknown and nobody gets it later.
+func isForgotten(err error) bool {
+	var left lost // then late gets it
+	return leasehold.ReasonOf(err) == leasehold.ReasonUnknown && !errors.As(err, &left)
 }
 
 // tooLate reports whether an answer came when hardly anything was left of the

@@ -133,19 +133,15 @@ func parseList(result any) (listPart, error) {
 }
 
 func parseEntry(entry any, now time.Time) (leasehold.Lease, error) {
-	pair, ok := entry.([]any)
-	if !ok || len(pair) != 3 {
-		return leasehold.Lease{}, fmt.Errorf("an entry of the list is %T of %d parts, want 3", entry, len(pair))
+	parts := texts(entry)
+	if len(parts) < 2 {
+		return leasehold.Lease{}, fmt.Errorf("an entry of the list is %T of %d parts, want a name and a lease", entry, len(parts))
 	}
-	resource, ok := pair[0].(string)
-	if !ok {
-		return leasehold.Lease{}, fmt.Errorf("a name in the list is %T", pair[0])
-	}
-	r, err := parseRow(pair[1], pair[2])
+	r, err := parseRow(parts[1:])
 	if err != nil {
 		return leasehold.Lease{}, err
 	}
-	return r.lease(resource, now), nil
+	return r.lease(parts[0], now), nil
 }
 
 // matches compares a lease with the filters.

@@ -66,8 +66,7 @@ func (p *tokenProvider) streaming() auth.StreamingCredentialsProvider {
 func (s *Store) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openFor)
 	defer cancel()
-	args := []any{"leasehold", s.keys.prefix, "", "", ""}
-	_, err := eval(ctx, s.client, statusScript, s.scriptKeys("leasehold"), args)
+	_, err := eval(ctx, s.client, statusScript.variant(s.recording), s.arguments("leasehold", "", "", []any{""}))
 	if err == nil {
 		err = s.client.HGetAll(ctx, s.keys.settings).Err()
 	}

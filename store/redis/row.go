@@ -47,29 +47,23 @@ const metaPrefix = "meta_"
 
 // row is a lease as it stands in Redis. Nil has no fields.
 type row struct {
-	fields   [fieldCount]string
+	fields   []string // in order; the last ones may be left out
 	metadata map[string]string
 }
 
-// parseRow reads a lease from an answer: its fields in order, and all its fields
-// by name if it has metadata. Without fields there is none.
-func parseRow(fields, all any) (*row, error) {
-	values, ok := fields.([]any)
-	if !ok || len(values) > int(fieldCount) {
-		return nil, fmt.Errorf("the lease in the script's answer is %T of %d parts, want %d at most", fields, len(values), fieldCount)
+// parseRow reads a lease from an answer: its fields in order, and if it has metadata,
+// all its fields by name. Without fields there is none.
+func parseRow(texts []string) (*row, error) {
+	if len(texts) == 0 {
+		return nil, nil
 	}
-	named, err := parsePairs(all)
-	if err != nil || len(values) == 0 {
-		return nil, err
+	r := &row{fields: texts[:min(len(texts), int(fieldCount))]}
+	named := texts[len(r.fields):]
+	if len(named)%2 != 0 {
+		return nil, fmt.Errorf("the lease in the script's answer has %d texts more than its fields, want pairs", len(named))
 	}
-	r := &row{metadata: metadataOf(named)}
-	for i, value := range values {
-		if value == nil {
-			continue
-		}
-		if r.fields[i], ok = value.(string); !ok {
-			return nil, fmt.Errorf("the field %s in the script's answer is %T, want a string", fieldNames[i], value)
-		}
+	for i := 0; i < len(named); i += 2 {
+		r.addMetadata(named[i], named[i+1])
 	}
 	return r, nil
 }
@@ -79,11 +73,26 @@ func newRow(hash map[string]string) *row {
 	if len(hash) == 0 {
 		return nil
 	}
-	r := &row{metadata: metadataOf(hash)}
+	r := &row{fields: make([]string, fieldCount)}
 	for i, name := range fieldNames {
 		r.fields[i] = hash[name]
 	}
+	for name, value := range hash {
+		r.addMetadata(name, value)
+	}
 	return r
+}
+
+// addMetadata adds a field of the hash if it is metadata.
+func (r *row) addMetadata(name, value string) {
+	key, ok := strings.CutPrefix(name, metaPrefix)
+	if !ok {
+		return
+	}
+	if r.metadata == nil {
+		r.metadata = map[string]string{}
+	}
+	r.metadata[key] = value
 }
 
 // parsePairs reads a hash from an answer.
@@ -107,21 +116,8 @@ func parsePairs(part any) (map[string]string, error) {
 	return pairs, nil
 }
 
-func metadataOf(hash map[string]string) map[string]string {
-	var m map[string]string
-	for field, value := range hash {
-		if key, ok := strings.CutPrefix(field, metaPrefix); ok {
-			if m == nil {
-				m = map[string]string{}
-			}
-			m[key] = value
-		}
-	}
-	return m
-}
-
 func (r *row) get(f field) string {
-	if r == nil {
+	if r == nil || int(f) >= len(r.fields) {
 		return ""
 	}
 	return r.fields[f]

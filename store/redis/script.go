@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/leasehold/leasehold"
 	"github.com/redis/go-redis/v9"
@@ -17,10 +19,14 @@ import (
 //go:embed lua/*.lua
 var luaFiles embed.FS
 
-// script is a Lua script and the hash by which the server knows it.
-type script struct {
-	source, sha string
-	quiet       *script // the same for a store without a history
+// script is a Lua script, made when it is first used: for a store that keeps a
+// history, and for one that does not.
+type script struct{ recording, quiet func() lua }
+
+// lua is the text of a script, and the hash by which the server knows it.
+type lua struct {
+	source string
+	sha    any // a string, as the client wants it
 }
 
 // The scripts, one an operation.
@@ -52,14 +58,22 @@ var (
 
 // newScript makes a script out of a file.
 func newScript(file string) *script {
-	sc := scriptOf(luaText(file, "history"))
-	sc.quiet = scriptOf(luaText(file, "nohistory"))
-	return sc
+	make := func(history bool) func() lua {
+		return sync.OnceValue(func() lua {
+			source := luaText(file, history)
+			sum := sha1.Sum([]byte(source))
+			return lua{source: source, sha: hex.EncodeToString(sum[:])}
+		})
+	}
+	return &script{recording: make(true), quiet: make(false)}
 }
 
-func scriptOf(source string) *script {
-	sum := sha1.Sum([]byte(source))
-	return &script{source: source, sha: hex.EncodeToString(sum[:])}
+// variant is the script for a store that keeps a history or not.
+func (sc *script) variant(recording bool) lua {
+	if recording {
+		return sc.recording()
+	}
+	return sc.quiet()
 }
 
 var (
@@ -71,18 +85,17 @@ var (
 
 // luaText returns a file without its comments, and with what the program knows:
 // the files that it includes, the range and the default of a setting, the place of
-// a field. History is the file that is included as history.
-func luaText(file, history string) string {
+// a field, and whether there is a history.
+func luaText(file string, history bool) string {
+	if file == "history" && !history {
+		return ""
+	}
 	text, err := luaFiles.ReadFile("lua/" + file + ".lua")
 	if err != nil {
 		panic(err) // it is embedded
 	}
 	whole := included.ReplaceAllStringFunc(string(text), func(line string) string {
-		name := included.FindStringSubmatch(line)[1]
-		if name == "history" {
-			name = history
-		}
-		return luaText(name, history)
+		return luaText(included.FindStringSubmatch(line)[1], history)
 	})
 	whole = settingUse.ReplaceAllStringFunc(whole, func(use string) string {
 		s := defaults[settingUse.FindStringSubmatch(use)[1]]
@@ -92,6 +105,7 @@ func luaText(file, history string) string {
 		return fmt.Sprintf("row[%d]", 1+slices.Index(fieldNames[:], fieldUse.FindStringSubmatch(use)[1]))
 	})
 	whole = strings.ReplaceAll(whole, "FIELDS", "'"+strings.Join(fieldNames[:], "', '")+"'")
+	whole = strings.ReplaceAll(whole, "if HISTORY", "if "+strconv.FormatBool(history))
 	return comment.ReplaceAllString(whole, "")
 }
 
@@ -111,31 +125,40 @@ type command struct{ *redis.Cmd }
 // NoRetry tells the client.
 func (command) NoRetry() bool { return true }
 
-// variant is the script for a store that keeps a history or not.
-func (sc *script) variant(recording bool) *script {
-	if recording {
-		return sc
-	}
-	return sc.quiet
-}
+// textsCommand is a command whose answer is a list of strings.
+type textsCommand struct{ *redis.StringSliceCmd }
 
-// eval runs a script by its hash, and sends the source where the server does not
-// know it: the first time, and after SCRIPT FLUSH or a failover.
-func eval(ctx context.Context, client redis.UniversalClient, sc *script, keys []string, args []any) (any, error) {
-	result, err := send(ctx, client, "evalsha", sc.sha, keys, args)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		return send(ctx, client, "eval", sc.source, keys, args)
-	}
-	return result, err
-}
+// NoRetry tells the client.
+func (textsCommand) NoRetry() bool { return true }
 
-func send(ctx context.Context, client redis.UniversalClient, name, script string, keys []string, args []any) (any, error) {
-	all := make([]any, 0, 3+len(keys)+len(args))
-	all = append(all, name, script, len(keys))
-	for _, key := range keys {
-		all = append(all, key)
-	}
-	c := command{redis.NewCmd(ctx, append(all, args...)...)}
-	_ = client.Process(ctx, c) // the error is the command's, too
+// eval runs a script.
+func eval(ctx context.Context, client redis.UniversalClient, l lua, args []any) (any, error) {
+	var c command
+	process(ctx, client, l, args, func() redis.Cmder {
+		c = command{redis.NewCmd(ctx, args...)}
+		return c
+	})
 	return c.Result()
+}
+
+// evalTexts runs a script that answers a list of strings. One that is not there is
+// empty.
+func evalTexts(ctx context.Context, client redis.UniversalClient, l lua, args []any) ([]string, error) {
+	var c textsCommand
+	process(ctx, client, l, args, func() redis.Cmder {
+		c = textsCommand{redis.NewStringSliceCmd(ctx, args...)}
+		return c
+	})
+	return c.Result()
+}
+
+// process runs a script by its hash, and sends the source where the server does not
+// know it: the first time, and after SCRIPT FLUSH or a failover. Args are those of
+// evalsha, with room for the first two. The error is that of the last command.
+func process(ctx context.Context, client redis.UniversalClient, l lua, args []any, newCommand func() redis.Cmder) {
+	args[0], args[1] = "evalsha", l.sha
+	if err := client.Process(ctx, newCommand()); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		args[0], args[1] = "eval", l.source
+		_ = client.Process(ctx, newCommand())
+	}
 }

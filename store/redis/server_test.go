@@ -165,16 +165,17 @@ func TestScriptFlush(t *testing.T) {
 func TestScriptsCompile(t *testing.T) {
 	client := newClient(t, testserver.Redis(t).Addr)
 	called := regexp.MustCompile(`(?:^|[^.\w'])(\w+)\(`)
+	neverRun := regexp.MustCompile(`if false then .* end`)
 	for _, sc := range []*script{
 		acquireScript, renewScript, releaseScript, breakScript, changeScript, transferScript, statusScript, listScript,
 		expireScript, purgeScript, failedScript, settingScript, admitScript, retractScript, namesScript, forgetScript,
 		claimScript, settleScript, dropScript, lastScript, uncountScript,
 	} {
-		for _, source := range []string{sc.source, sc.quiet.source} {
+		for _, source := range []string{sc.recording().source, sc.quiet().source} {
 			if err := client.ScriptLoad(t.Context(), source).Err(); err != nil {
 				t.Errorf("SCRIPT LOAD = %v of\n%s", err, source)
 			}
-			for _, found := range called.FindAllStringSubmatch(source, -1) {
+			for _, found := range called.FindAllStringSubmatch(neverRun.ReplaceAllString(source, ""), -1) {
 				switch name := found[1]; name {
 				case "tonumber", "ipairs", "pairs", "unpack", "error", "call", "format":
 				default:

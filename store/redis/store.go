@@ -22,6 +22,9 @@ type Store struct {
 	together  bool // a script may use all keys
 	recording bool // the history is kept
 
+	indexKeys []any // strings, as the client wants them; see begin.lua
+	prefix    any
+
 	queues     *waitqueue.Queues
 	subscriber subscriber
 	sweeper    sweeper
@@ -73,6 +76,10 @@ func newStore(client redis.UniversalClient, o Options, owned bool) *Store {
 	_, cluster := client.(*redis.ClusterClient)
 	s.together = !cluster || s.keys.tagged
 	s.recording = s.together && !o.NoHistory
+	s.prefix = s.keys.prefix
+	for _, key := range s.sharedKeys() {
+		s.indexKeys = append(s.indexKeys, key)
+	}
 	s.queues = waitqueue.New(waitqueue.Options{Store: kind, Try: s.tryWaiting, Repeat: s.tryRepeating, Release: s.Release, Failed: s.waitFailed})
 	s.sweeper.wake = make(chan struct{}, 1)
 	s.sweeper.plan(maxPause) // before it starts: a lease may be granted sooner than it runs

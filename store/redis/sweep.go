@@ -135,7 +135,7 @@ func (s *Store) Cleanup(ctx context.Context) (leasehold.Cleaned, error) {
 // uncount drops ended leases from the counts on a Cluster, and answers how many
 // there were.
 func (s *Store) uncount(ctx context.Context) (int, error) {
-	result, err := s.eval(ctx, uncountScript, []string{s.keys.ends}, nil, nil)
+	result, err := s.runKeys(ctx, uncountScript, []string{s.keys.ends})
 	n, _ := result.(int64)
 	return int(n), err
 }

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
 
@@ -70,8 +69,8 @@ func (s *Store) waitFailed(ctx context.Context, r leasehold.AcquireRequest, why 
 	if !s.recording {
 		return
 	}
-	args := []any{r.Resource, s.keys.prefix, "", "", r.Holder, why, strconv.FormatInt(waited.Milliseconds(), 10)}
-	if _, err := s.eval(ctx, failedScript, s.scriptKeys(r.Resource), args, nil); err != nil {
+	args := s.arguments(r.Resource, "", "", []any{r.Holder, why, waited.Milliseconds()})
+	if _, err := s.eval(ctx, failedScript, args); err != nil {
 		s.opts.Logger.Warn("redis: a failed wait is not recorded", "resource", r.Resource, "err", err)
 	}
 }

@@ -8,15 +8,19 @@
 -- include settings
 -- include history
 
-local id, made, holder, ttl = ARGV[5], ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
+local id, made, holder, ms, ttl = ARGV[5], ARGV[6] == '1', ARGV[7], ARGV[8], tonumber(ARGV[8])
 local limit, caller = ARGV[9], ARGV[10]
 
 local longest = config('max_ttl_seconds') * 1000
-if ttl > longest then return answer('invalid_argument', nil, 'ttl_seconds', digits(longest)) end
-if ttl == 0 then ttl = math.min(config('default_ttl_seconds') * 1000, longest) end
-if limit == '' then limit = digits(config('max_renewals')) end
+if ttl > longest then return answer('invalid_argument', nil, 'ttl_seconds', format('%.0f', longest)) end
+if ttl == 0 then
+  ttl = math.min(config('default_ttl_seconds') * 1000, longest)
+  ms = format('%.0f', ttl)
+end
+if limit == '' then limit = format('%d', config('max_renewals')) end
 
-local row, ended = load(lease_key)
+local key = lease_key
+-- include load
 if row and row.leaseId == id and row.state == 'active' and row.holder == holder then
   local flag = 'idempotent' -- a repeated acquire of the lease already held
   if not together then call('HSET', lease_key, 'claim', mark) end
@@ -28,7 +32,7 @@ if not made then
   if reason then return answer(reason, row) end
 end
 if row then
-  if ARGV[11] ~= '0' then call('HSET', lease_key, 'waiting', digits(now + ARGV[11])) end
+  if ARGV[11] ~= '0' then call('HSET', lease_key, 'waiting', format('%.0f', now + ARGV[11])) end
   return answer(row.state == 'breaking' and 'lease_breaking' or 'lease_held', row)
 end
 if ARGV[12] == '1' then return answer('lease_held') end
@@ -45,20 +49,17 @@ else
 end
 if setting then return answer('too_many_leases', nil, setting, value) end
 
+local last = redis.pcall('GET', token_key)
 -- include next_token
-local token = next_token(redis.pcall('GET', token_key))
-if not token then return answer('store_unavailable', nil, '', 'the token counter has reached its end at 2^53') end
+local token, ends = next, '-1'
 
-record_end(resource)
+if HISTORY then record_end(resource) end
 if ended then call('DEL', lease_key) end
-local at, ms, ends = digits(now), digits(ttl), '-1'
-if ttl ~= -1 then ends = digits(now + ttl) end
+if ttl ~= -1 then ends = format('%.0f', now + ttl) end
 call('HSET', lease_key, 'leaseId', id, 'holder', holder, 'token', token, 'state', 'active',
   'acquiredAt', at, 'renewedAt', at, 'ttlMs', ms, 'endsAt', ends, 'renewals', '0', 'maxRenewals', limit, 'op', mark)
-if ARGV[13] then
-  call('HSET', lease_key, 'metadata', '1')
-  for i = 13, #ARGV, 2 do call('HSET', lease_key, 'meta_' .. ARGV[i], ARGV[i + 1]) end
-end
+local first = 13
+-- include metadata
 if caller ~= '' then call('HSET', lease_key, 'caller', caller) end
 if not together then call('HSET', lease_key, 'claim', mark) end
 if noted then call('HSET', lease_key, 'noted', noted) end -- the end that was noted before, by another clock
@@ -66,7 +67,7 @@ if ttl == -1 then
   call('SET', token_key, token)
 else
   call('PEXPIREAT', lease_key, ends)
-  call('SET', token_key, token, 'PX', digits(ttl + DAY))
+  call('SET', token_key, token, 'PX', format('%.0f', ttl + DAY))
 end
 if together then
   local score = ttl == -1 and '+inf' or ends
@@ -78,7 +79,7 @@ if together then
   call('ZADD', names_key, '0', resource)
   call('ZADD', ends_key, score, resource)
   if caller ~= '' then call('ZADD', prefix .. 'leasecaller:' .. caller, score, resource) end
-  save_open('active', '0', token, holder)
+  if HISTORY then save_open('active', '0', token, holder) end
 end
-record('acquired', resource, holder, token, 'available', 'active', '0')
-return answer('', {id, holder, token, 'active', at, at, ms, ends, '0', limit}, nil, nil, 'granted')
+if HISTORY then record('acquired', resource, holder, token, 'available', 'active', '0') end
+return {'', time[1], time[2], 'granted', '', id, holder, token, 'active', at, at, ms, ends, '0', limit}

@@ -3,7 +3,8 @@
 
 -- include begin
 -- include history
-local row = load(lease_key)
+local key = lease_key
+-- include load
 if not row then return answer('lease_not_found') end
 local ends, before = now + tonumber(ARGV[5]), tonumber(row.endsAt)
 if before ~= -1 then ends = math.min(ends, before) end
@@ -13,10 +14,10 @@ if ends <= now then
 end
 if row.state == 'breaking' and ends == before then return answer('', row) end
 local state = row.state
-row.state, row.endsAt = 'breaking', digits(ends)
+row.state, row.endsAt = 'breaking', format('%.0f', ends)
 call('HSET', lease_key, 'state', row.state, 'endsAt', row.endsAt, 'op', mark)
 if not together then call('HDEL', lease_key, 'noted') end -- the program notes the new end
 -- include save_end
-record('breaking', resource, row.holder, row.token, state, 'breaking', row.renewals, ARGV[6])
+if HISTORY then record('breaking', resource, row.holder, row.token, state, 'breaking', row.renewals, ARGV[6]) end
 -- include wake
 return answer('', row)

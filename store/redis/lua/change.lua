@@ -3,15 +3,16 @@
 
 -- include begin
 -- include history
--- include match
 -- include unusable
-local id, proposed = ARGV[5], ARGV[8]
-local row = load(lease_key)
+local id, holder, token, proposed = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local key = lease_key
+-- include load
 if row and row.state == 'active' and row.leaseId == proposed and row.former == id and row.handed ~= '1' then
-  local reason = match(row, proposed, ARGV[6], ARGV[7]) -- it happened before
+  local id = proposed -- it happened before
+  -- include match
   return answer(reason, reason == '' and row or nil)
 end
-local reason = match(row, id, ARGV[6], ARGV[7])
+-- include match
 if reason ~= '' then return answer(reason) end
 if row.state == 'breaking' then return answer('lease_breaking', row) end
 reason = unusable(row, proposed)
@@ -27,5 +28,5 @@ end
 row.leaseId, row.former, row.handed = proposed, id, '0'
 call('HSET', lease_key, 'leaseId', proposed, 'former', id, 'handed', '0', 'op', mark)
 -- include save_end
-record('changed', resource, row.holder, row.token, row.state, row.state, row.renewals)
+if HISTORY then record('changed', resource, row.holder, row.token, row.state, row.state, row.renewals) end
 return answer('', row)

@@ -9,6 +9,6 @@
 local count, most = 0, 1000
 if ARGV[5] == '1' or config('auto_expire_enabled') then count = forget_ended(most) end
 if count == most then return {count, 0} end
-local first = call('ZRANGEBYSCORE', ends_key, '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+local first = call('ZRANGEBYSCORE', ends_key, '(' .. at, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 if not first[2] or first[2] == 'inf' then return {count, -1} end
 return {count, math.max(1, tonumber(first[2]) - now)}

@@ -3,7 +3,8 @@
 
 -- include begin
 -- include history
-local row = load(lease_key)
+local key = lease_key
+-- include load
 local state = row and row.state or 'available'
-record('failed', resource, ARGV[5], '0', state, state, '0', ARGV[6], {waited_ms = ARGV[7]})
+if HISTORY then record('failed', resource, ARGV[5], '0', state, state, '0', ARGV[6], {waited_ms = ARGV[7]}) end
 return 1

@@ -9,8 +9,8 @@ local function record(kind, name, holder, token, before, after, renewals, why, d
   -- include settings
   if kind ~= 'configured' and not config('keep_history') then return end
   if kind == 'renewed' and not config('history_renewals') then return end
-  call('XADD', history_key, digits(seq) .. '-0',
-    'at', digits(micros), 'event', kind, 'resource', name, 'holder', holder, 'token', token,
+  call('XADD', history_key, format('%.0f', seq) .. '-0',
+    'at', micros, 'event', kind, 'resource', name, 'holder', holder, 'token', token,
     'before', before, 'after', after, 'renewals', renewals, 'why', why or '',
     'details', details and cjson.encode(details) or '')
 end

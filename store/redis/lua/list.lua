@@ -7,11 +7,15 @@ local page = {}
 local names = call('ZRANGEBYLEX', names_key, ARGV[5], ARGV[6], 'LIMIT', 0, ARGV[7])
 for _, name in ipairs(names) do
   local key = lease_key_of(name)
-  local row = load(key)
+  -- include load
   if row then
-    page[#page + 1] = {name, row, row.metadata and call('HGETALL', key) or {}}
+    local entry = {name, unpack(row)}
+    if row.metadata then
+      for _, text in ipairs(call('HGETALL', key)) do entry[#entry + 1] = text end
+    end
+    page[#page + 1] = entry
   else
     call('ZREM', names_key, name)
   end
 end
-return {digits(micros), names[#names] or '', #names, page}
+return {micros, names[#names] or '', #names, page}

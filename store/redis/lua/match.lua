@@ -1,9 +1,14 @@
--- match compares what the caller shows with the lease.
-local function match(row, id, holder, token)
-  if not row then return 'lease_not_found' end
-  if row.former == id and row.handed == '1' then return 'lease_released' end
-  if row.leaseId ~= id then return 'lease_not_found' end
-  if holder ~= '' and holder ~= row.holder then return 'holder_mismatch' end
-  if token ~= '0' and token ~= row.token then return 'token_mismatch' end
-  return ''
+-- Sets reason if what the caller shows is not that of the lease row; '': it is.
+-- Wants: id; holder ('': any); token ('0': any).
+local reason = ''
+if not row then
+  reason = 'lease_not_found'
+elseif row.former == id and row.handed == '1' then
+  reason = 'lease_released'
+elseif row.leaseId ~= id then
+  reason = 'lease_not_found'
+elseif holder ~= '' and holder ~= row.holder then
+  reason = 'holder_mismatch'
+elseif token ~= '0' and token ~= row.token then
+  reason = 'token_mismatch'
 end

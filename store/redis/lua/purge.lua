@@ -4,6 +4,7 @@
 -- include begin
 -- include settings
 -- include history
+-- include as_table
 local keep, oldest = config('history_max_rows'), micros - config('history_retention_days') * DAY * 1000
 local length = call('XLEN', history_key)
 local excess, count, through = length - keep, 0, nil
@@ -18,6 +19,6 @@ if count == 0 or (count == 1 and as_table(call('XRANGE', history_key, through, t
   return 0
 end
 call('XTRIM', history_key, 'MAXLEN', length - count)
-local details = {count = digits(count), through = string.match(through, '^%d+')}
-record('purged', '', '', '0', 'available', 'available', '0', 'retention', details)
+local details = {count = format('%.0f', count), through = string.match(through, '^%d+')}
+if HISTORY then record('purged', '', '', '0', 'available', 'available', '0', 'retention', details) end
 return count

@@ -1,9 +1,9 @@
 -- Ends the lease whose id is shown. ARGV: 5 id, 6 holder, 7 token, 8 why.
 
 -- include begin
+local key, id, holder, token = lease_key, ARGV[5], ARGV[6], ARGV[7]
+-- include load
 -- include match
-local row = load(lease_key)
-local reason = match(row, ARGV[5], ARGV[6], ARGV[7])
 if reason ~= '' then return answer(reason) end
 
 -- include history

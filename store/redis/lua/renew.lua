@@ -2,17 +2,17 @@
 -- (0: as it was).
 
 -- include begin
--- include settings
 -- include history
+local key, id, holder, token = lease_key, ARGV[5], ARGV[6], ARGV[7]
 local ttl, flag = tonumber(ARGV[8]), ''
 if ttl > 0 then
+  -- include settings
   local longest = config('max_ttl_seconds') * 1000
-  if ttl > longest then return answer('invalid_argument', nil, 'ttl_seconds', digits(longest)) end
+  if ttl > longest then return answer('invalid_argument', nil, 'ttl_seconds', format('%.0f', longest)) end
 end
 
+-- include load
 -- include match
-local row = load(lease_key)
-local reason = match(row, ARGV[5], ARGV[6], ARGV[7])
 if reason ~= '' then return answer(reason) end
 if row.state == 'breaking' then return answer('lease_breaking', row) end
 

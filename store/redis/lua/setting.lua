@@ -4,5 +4,6 @@
 -- include history
 local before = call('HGET', settings_key, ARGV[5]) or ARGV[7]
 call('HSET', settings_key, ARGV[5], ARGV[6])
-record('configured', '', '', '0', 'available', 'available', '0', '', {key = ARGV[5], value = ARGV[6], before = before})
+local details = {key = ARGV[5], value = ARGV[6], before = before}
+if HISTORY then record('configured', '', '', '0', 'available', 'available', '0', '', details) end
 return 1

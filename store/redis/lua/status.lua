@@ -1,8 +1,13 @@
 -- Reads the lease. ARGV 5: the mark of an operation whose answer was lost, or ''.
 
 -- include begin
-local row = load(lease_key)
+local key = lease_key
+-- include load
 if ARGV[5] == '' or (row and row.op == ARGV[5]) then return answer('', row) end
-row = call('HMGET', ended_key, FIELDS)
-if row.op == ARGV[5] then return answer('', row, nil, nil, 'ended') end
+local kept = call('GET', ended_key)
+if kept then
+  local list = cjson.decode(kept)
+  local row = {unpack(list, 6)}
+  if row.op == ARGV[5] then return list end
+end
 return answer('unknown')
