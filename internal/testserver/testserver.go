@@ -49,6 +49,15 @@ func missing(t T, server string) {
 	t.Skipf("%s is not installed; make test-stores installs it and runs this test", server)
 }
 
+// Wanted skips a test that needs no server where tests of stores are not wanted: it is
+// too long for `make test`.
+func Wanted(t T) {
+	t.Helper()
+	if os.Getenv(Required) == "0" {
+		t.Skipf("%s=0: make test-stores runs this test", Required)
+	}
+}
+
 // mayRun skips the test where no server is wanted.
 func mayRun(t T, server string) {
 	t.Helper()

@@ -9,10 +9,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/leasehold/leasehold/internal/pipenet"
 )
 
 // talk sends raw bytes and returns the first line of the answer, or "".
-func (d *driver) talk(l *pipes, text string) string {
+func (d *driver) talk(l *pipenet.Listener, text string) string {
 	d.Helper()
 	conn, err := l.Dial(d.Context(), "", "")
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/pipenet"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/store/memory"
 	"github.com/leasehold/leasehold/wire"
@@ -191,47 +191,10 @@ func uintText(n uint64) string { return strconv.FormatUint(n, 10) }
 
 func queryEscape(s string) string { return url.QueryEscape(s) }
 
-// pipes is a listener without a network, so that it works in a bubble.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
-
-func (p *pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
 // listen serves the API on pipes until the test ends, and returns a client.
-func (d *driver) listen() (*pipes, *http.Client) {
+func (d *driver) listen() (*pipenet.Listener, *http.Client) {
 	d.Helper()
-	l := newPipes()
+	l := pipenet.Listen()
 	server := &http.Server{Handler: d}
 	served := make(chan error)
 	go func() { served <- server.Serve(l) }()

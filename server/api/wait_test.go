@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/leasehold/leasehold/internal/pipenet"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/wire"
 )
@@ -205,7 +206,7 @@ func TestWaiterLimits(t *testing.T) {
 func TestServerTimeoutsSpareWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver(t, nil, nil)
-		l := newPipes()
+		l := pipenet.Listen()
 		server := &http.Server{Handler: d, ReadTimeout: 5 * time.Second}
 		go server.Serve(l)
 		transport := &http.Transport{DialContext: l.Dial}

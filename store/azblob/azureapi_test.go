@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/leasehold/leasehold/azure/content"
 	"github.com/leasehold/leasehold/azure/server"
 	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/internal/pipenet"
 	"github.com/leasehold/leasehold/store/sqlite"
 )
 
@@ -56,11 +55,11 @@ func newAzureAPI(t testing.TB) *azureAPI {
 
 // overPipes serves a handler on a network inside the process.
 func overPipes(t testing.TB, h http.Handler) *http.Transport {
-	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	l := pipenet.Listen()
 	s := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	served := make(chan error)
 	go func() { served <- s.Serve(l) }()
-	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, MaxIdleConnsPerHost: 256}
+	transport := &http.Transport{DialContext: l.Dial, DisableCompression: true, MaxIdleConnsPerHost: 256}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		s.Close()
@@ -70,46 +69,6 @@ func overPipes(t testing.TB, h http.Handler) *http.Transport {
 	})
 	return transport
 }
-
-// pipes is a network inside the process.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return pipeAddr{} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	select {
-	case p.conns <- theirs:
-		return ours, nil
-	case <-p.done:
-		return nil, errors.New("connection refused")
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-type pipeAddr struct{}
-
-func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "pipe" }
 
 // generous is for checks that load a busy machine.
 const generous = time.Minute

@@ -55,6 +55,7 @@ func azblobHarness(bubble bool) storetest.Harness {
 
 // TestAzblobOnOurAPI runs the contract in bubbles, with the project's own server.
 func TestAzblobOnOurAPI(t *testing.T) {
+	testserver.Wanted(t)
 	h := azblobHarness(true)
 	apis := map[leasehold.Store]*azureAPI{}
 	h.Open = func(t testing.TB) leasehold.Store {

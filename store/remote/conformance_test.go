@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/pipenet"
 	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/server/api"
@@ -48,12 +49,12 @@ func serving(t testing.TB, inside leasehold.Store) http.Handler {
 
 // overPipes serves a handler on a network inside the process.
 func overPipes(t testing.TB, h http.Handler) *remote.Store {
-	return open(t, "http://pipe", &remote.Options{Dial: onPipes(t, h).dial})
+	return open(t, "http://pipe", &remote.Options{Dial: onPipes(t, h).Dial})
 }
 
 // byClient is overPipes with a client of the caller's.
 func byClient(t testing.TB, h http.Handler) *remote.Store {
-	return open(t, "http://pipe", &remote.Options{HTTPClient: client(t, onPipes(t, h).dial)})
+	return open(t, "http://pipe", &remote.Options{HTTPClient: client(t, onPipes(t, h).Dial)})
 }
 
 // client is one of the caller's, who closes it.
@@ -63,8 +64,8 @@ func client(t testing.TB, dial func(ctx context.Context, network, address string
 	return &http.Client{Transport: transport}
 }
 
-func onPipes(t testing.TB, h http.Handler) *pipes {
-	network := newPipes()
+func onPipes(t testing.TB, h http.Handler) *pipenet.Listener {
+	network := pipenet.Listen()
 	server := &http.Server{Handler: h}
 	stopped := make(chan struct{})
 	go func() {

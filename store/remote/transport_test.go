@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/pipenet"
 	"github.com/leasehold/leasehold/store/remote"
 	"github.com/leasehold/leasehold/wire"
 )
@@ -203,7 +204,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 func TestOldConnectionsAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open atomic.Int32
-		network := newPipes()
+		network := pipenet.Listen()
 		gate := make(chan struct{})
 		server := &http.Server{
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-gate; renewed(w, r) }),
@@ -220,7 +221,7 @@ func TestOldConnectionsAreClosed(t *testing.T) {
 		running.Go(func() { _ = server.Serve(network) })
 		defer running.Wait()
 		defer server.Close()
-		s, _ := remote.Open("http://pipe", &remote.Options{Dial: network.dial})
+		s, _ := remote.Open("http://pipe", &remote.Options{Dial: network.Dial})
 		defer s.Close()
 		for range 10 {
 			running.Go(func() {
@@ -277,7 +278,7 @@ func TestCallerLeavesWhileDialling(t *testing.T) {
 				gate := make(chan struct{})
 				dial := func(ctx context.Context, n, address string) (net.Conn, error) {
 					<-gate
-					return network.dial(ctx, n, address)
+					return network.Dial(ctx, n, address)
 				}
 				o := &remote.Options{Dial: dial}
 				if !own {

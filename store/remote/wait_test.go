@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/pipenet"
 	"github.com/leasehold/leasehold/store/remote"
 	"github.com/leasehold/leasehold/wire"
 )
@@ -109,14 +110,14 @@ func TestWaitOutlastsARestart(t *testing.T) {
 // The server that broke off and is then not there any more may have granted.
 func TestWaitWhoseServerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := newPipes()
+		network := pipenet.Listen()
 		go func() {
 			conn, _ := network.Accept()
 			_, _ = conn.Read(make([]byte, 4096))
 			_ = network.Close()
 			_ = conn.Close()
 		}()
-		s := open(t, "http://pipe", &remote.Options{Dial: network.dial})
+		s := open(t, "http://pipe", &remote.Options{Dial: network.Dial})
 		r := request()
 		r.ID = leasehold.NewID()
 		_, err := s.Wait(t.Context(), r)

@@ -30,6 +30,7 @@ import (
 	"github.com/leasehold/leasehold/azure/server"
 	"github.com/leasehold/leasehold/azure/sign"
 	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/internal/pipenet"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/store/sqlite"
 )
@@ -116,12 +117,12 @@ func (d *deployment) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // listen starts an HTTP server.
 func (d *deployment) listen() {
 	server := &http.Server{Handler: d, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
-	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	l := pipenet.Listen()
 	served := make(chan error)
 	go func() { served <- server.Serve(l) }()
-	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, MaxIdleConnsPerHost: 64}
+	transport := &http.Transport{DialContext: l.Dial, DisableCompression: true, MaxIdleConnsPerHost: 64}
 	d.client = &http.Client{Transport: &limitedTransport{transport, make(chan struct{}, 64)}}
-	d.dial = l.dial
+	d.dial = l.Dial
 	d.Cleanup(func() {
 		transport.CloseIdleConnections()
 		server.Close()
@@ -143,42 +144,6 @@ func (o *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer func() { <-o.turns }()
 	return o.Transport.RoundTrip(r)
 }
-
-// pipes is a listener without a network.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 10000} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- &addressed{server}:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// addressed is a connection that comes from this machine.
-type addressed struct{ net.Conn }
-
-func (*addressed) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 54321} }
 
 // options make a client of the SDK use this server, without trying again.
 func (d *deployment) options() policy.ClientOptions {

@@ -88,6 +88,7 @@ var rules = map[importRule]string{
 
 	{From: "store/...", To: "store/...", Except: sharedByStores}: "a store imports no other store, only what several are made of",
 	{From: "...", To: "internal/testserver", Except: testsOnly}:  "servers for tests are started by tests",
+	{From: "...", To: "internal/pipenet", Except: testsOnly}:     "a network for tests",
 
 	{From: "...", To: "storetest/...", Except: testsOnly}:                     "the conformance suite is for tests",
 	{From: "...", To: "github.com/google/go-cmp/cmp", Except: testsOnly}:      "a test library in the product is a mistake",
