@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/chaos"
 	"github.com/leasehold/leasehold/store/memory"
 	"github.com/leasehold/leasehold/wire"
 )
@@ -256,7 +257,12 @@ func TestTwoHundredAtOnce(t *testing.T) {
 type plain struct{ leasehold.Store }
 
 func TestUnsupported(t *testing.T) {
-	d := newDriver(t, plain{memory.New()}, nil)
+	t.Run("without the methods", func(t *testing.T) { testUnsupported(t, plain{memory.New()}) })
+	t.Run("as a wrapper says it", func(t *testing.T) { testUnsupported(t, chaos.Wrap(plain{memory.New()}, nil)) })
+}
+
+func testUnsupported(t *testing.T, store leasehold.Store) {
+	d := newDriver(t, store, nil)
 	g := d.acquire("r", "a")
 	id := `{"lease_id":"` + g.LeaseID + `"`
 	for _, c := range []struct{ method, path, body string }{
@@ -273,6 +279,9 @@ func TestUnsupported(t *testing.T) {
 		d.send(c.method, c.path, c.body).wantProblem(http.StatusNotImplemented, "unsupported")
 	}
 	d.release(g.LeaseID)
+	if log := d.log.String(); strings.Contains(log, "level=ERROR") {
+		t.Errorf("what a store lacks is no failure of the server, but the log says\n%s", log)
+	}
 }
 
 // TestRenewKeepsTTLAndExpiredIsNotReleased: a renewal keeps the last ttl, and a

@@ -30,8 +30,11 @@ func (c *call) logFailure(err error) {
 		return
 	}
 	level := slog.LevelError
-	if c.r.Context().Err() != nil || errors.Is(err, errDraining) || errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case c.r.Context().Err() != nil, errors.Is(err, errDraining), errors.Is(err, os.ErrDeadlineExceeded):
 		level = slog.LevelDebug // the client left, was asked to, or did not read
+	case errors.Is(err, leasehold.ErrUnsupported):
+		level = slog.LevelDebug // nothing is broken: this store lacks it
 	}
 	c.log(level, "request failed", slog.String("error", err.Error()))
 }
