@@ -40,11 +40,12 @@ func TestCardinality(t *testing.T) {
 		}
 		return n
 	}
-	one, many := series(1, false), series(soak.Rounds(10_000, 100_000), false)
+	names := soak.Rounds(10_000, 100_000)
+	one, many := series(1, false), series(names, false)
 	if one != many {
-		t.Errorf("%d series with 100,000 resources and holders, %d with one", many, one)
+		t.Errorf("%d series with %d resources and holders, %d with one", many, names, one)
 	}
-	t.Logf("%d series with one resource, %d with 100,000", one, many)
+	t.Logf("%d series with one resource, %d with %d", one, many, names)
 	// Acquire, conflict, renew and release of each of the 2,000 have their own.
 	if few, more := series(1000, true), series(3000, true); more-few != 2000*perLeaseName {
 		t.Errorf("with lease_name %d series with 1,000 resources and %d with 3,000, want %d more for each", few, more, perLeaseName)
