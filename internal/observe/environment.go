@@ -231,15 +231,19 @@ func checkResource() error {
 	return err
 }
 
-// readHeaders returns the values of the headers.
+// readHeaders returns the values of the headers and the words in them: a receiver
+// that complains may leave out "Bearer". The longest come first, as redact wants.
 func readHeaders() (values []string, err error) {
 	for _, variable := range perSignal("HEADERS") {
 		more, err := readPairs(variable, isHeaderName)
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, more...)
+		for _, value := range more {
+			values = append(append(values, value), strings.Fields(value)...)
+		}
 	}
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
 	return values, nil
 }
 
@@ -269,7 +273,8 @@ func isHeaderName(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, notName)
 }
 
-// redact removes the secrets from a text.
+// redact removes the secrets from a text. One that is part of another must come
+// after it, or the rest of the other would stay.
 func redact(text string, secrets []string) string {
 	for _, s := range secrets {
 		if s != "" {

@@ -158,3 +158,22 @@ func TestResource(t *testing.T) {
 		})
 	}
 }
+
+// A receiver that repeats what it was sent may repeat a part of it.
+func TestHeadersAreRedacted(t *testing.T) {
+	setEnvironment(t, "OTEL_EXPORTER_OTLP_HEADERS=tenant=abc,key=abcdef,authorization=Bearer%20geheim")
+	secrets, err := readHeaders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"key abcdef of abc is wrong": "key *** of *** is wrong",
+		"no such token: geheim":      "no such token: ***",
+		"Bearer geheim is wrong":     "*** is wrong",
+		"Bearer%20geheim is wrong":   "*** is wrong",
+	} {
+		if got := redact(text, secrets); got != want {
+			t.Errorf("redact(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
