@@ -190,6 +190,8 @@ func TestExport(t *testing.T) {
 			log.Logger().With("a", 1).WithGroup("g").WarnContext(operation, "words", "b", 2)
 			o.Ended(operation, api.Observed{Route: "POST /a", Batched: true}, api.Outcome{Status: 503, Code: "store_unavailable"})
 			o.Ended(request, api.Observed{Route: "POST /batch"}, api.Outcome{Status: 200})
+			unknown := api.Observed{Route: api.NoRoute}
+			o.Ended(o.Started(context.Background(), unknown), unknown, api.Outcome{Status: 404})
 			blobs, err := p.Blobs()
 			if err != nil {
 				t.Fatal(err)
@@ -211,6 +213,9 @@ func TestExport(t *testing.T) {
 			}
 			if batch.Parent != "" || batch.Failed || batch.Scope != scope || batch.Version != "v1" || batch.Resource["service.name"] != "leasehold" {
 				t.Errorf("the request's span is %+v", batch)
+			}
+			if n := spans["none 404"]; n.Kind != "server" || n.Attributes["http.request.method"] != "" || n.Attributes["http.route"] != "" {
+				t.Errorf("the span without a route is %+v", n)
 			}
 			if b := spans["PutBlob 500"]; b.Kind != "server" || !b.Failed || b.Attributes["http.request.method"] != "_OTHER" || b.Attributes["leasehold.code"] != "InternalError" {
 				t.Errorf("the blob's span is %+v", b)
