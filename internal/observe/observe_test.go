@@ -124,14 +124,14 @@ func TestEngineMetrics(t *testing.T) {
 	}
 	o.Commit(local.Commit{Changes: 3, Took: 2 * time.Millisecond})
 	o.Commit(local.Commit{Changes: 100, Took: time.Second, Err: errors.New("disk full")})
-	f := figures{Leases: 5, Waiters: 6, HistoryRecords: 7, Cleanups: 8, Cleaned: leasehold.Cleaned{Expired: 9, HistoryPurged: 10, Forgotten: 11}, Disk: local.DiskFigures{Database: 12, Free: 13, Reserve: -1}}
+	f := figures{Leases: 5, Waiters: 6, HistoryRecords: 7, CommitFailures: 2, Cleanups: 8, Cleaned: leasehold.Cleaned{Expired: 9, HistoryPurged: 10, Forgotten: 11}, Disk: local.DiskFigures{Database: 12, Free: 13, Reserve: -1}}
 	end, err := p.WatchEngine(f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := p.page(t)
 	wantLines(t, page, `leasehold_commit_batch_size_bucket{le="4"} 1`, `leasehold_commit_batch_size_count 2`, `leasehold_commit_duration_seconds_bucket{le="0.0025"} 1`,
-		`leasehold_commit_failures_total 1`, `leasehold_leases 5`, `leasehold_queue_length 6`, `leasehold_history_records 7`, `leasehold_cleanup_runs_total 8`,
+		`leasehold_commit_failures_total 2`, `leasehold_leases 5`, `leasehold_queue_length 6`, `leasehold_history_records 7`, `leasehold_cleanup_runs_total 8`,
 		`leasehold_cleanup_removed_total{what="expired"} 9`, `leasehold_cleanup_removed_total{what="history"} 10`, `leasehold_cleanup_removed_total{what="forgotten"} 11`,
 		`leasehold_database_size_bytes 12`, `leasehold_disk_free_bytes 13`)
 	if strings.Contains(page, "leasehold_disk_reserve_bytes ") {
