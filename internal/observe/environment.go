@@ -61,7 +61,7 @@ func readEnvironment() (c config, err error) {
 	if !c.traces.export && !c.metrics.export && !c.logs.export {
 		return c, nil
 	}
-	for _, check := range []func() error{checkSampler, checkNumbers, checkEndpoints, checkCompression, checkCertificates, checkClientCertificates} {
+	for _, check := range []func() error{checkSampler, checkNumbers, checkEndpoints, checkMetrics, checkCompression, checkCertificates, checkClientCertificates} {
 		if err := check(); err != nil {
 			return c, err
 		}
@@ -179,6 +179,19 @@ func checkEndpoints() error {
 		u, err := url.Parse(v)
 		if v != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 			return wrong(variable, "cannot be read; want http://HOST:PORT or https://HOST:PORT")
+		}
+	}
+	return nil
+}
+
+func checkMetrics() error {
+	for variable, known := range map[string][]string{
+		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE":        {"cumulative", "delta", "lowmemory"},
+		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION": {"explicit_bucket_histogram", "base2_exponential_bucket_histogram"},
+	} {
+		v := strings.ToLower(strings.TrimSpace(os.Getenv(variable)))
+		if last := len(known) - 1; v != "" && !slices.Contains(known, v) {
+			return wrong(variable, "is %q; want %s or %s", v, strings.Join(known[:last], ", "), known[last])
 		}
 	}
 	return nil

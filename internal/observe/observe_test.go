@@ -237,6 +237,34 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// Azure Monitor adds up what it gets, so counters must be increases for it; for
+// /metrics they stay totals.
+func TestIncreases(t *testing.T) {
+	r := receive(t, "http/protobuf")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta")
+	p := start(t, Options{Page: true})
+	o, err := p.API()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	for _, n := range []int{3, 2} {
+		for range n {
+			o.Ended(ctx, api.Observed{Route: "GET /a"}, api.Outcome{Status: 409, Code: "lease_held"})
+		}
+		if err := p.flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Points("leasehold.refusals")[fmt.Sprint(otlptest.Attributes{"code": "lease_held"})].Value; got != float64(n) {
+			t.Errorf("after %d more refusals %v are exported", n, got)
+		}
+	}
+	wantLines(t, p.page(t), `leasehold_refusals_total{code="lease_held"} 5`)
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A collector that refuses is a line in the log, not an error, and the line is not
 // exported.
 func TestExportRefused(t *testing.T) {
