@@ -11,7 +11,7 @@ import (
 )
 
 // command is a command of the program, in a block or within a sentence.
-var command = regexp.MustCompile("(?m)(?:^|`)leasehold ([a-z-]+)")
+var command = regexp.MustCompile("(?m)(?:^|`)leasehold ([a-z][a-z-]*)")
 
 // TestCommandsExist: somebody who was paged can run what the runbooks say.
 func TestCommandsExist(t *testing.T) {
