@@ -210,6 +210,20 @@ func TestMetricsOfServer(t *testing.T) {
 	changes("a wrong path", func() { s.get(s.json + "/nowhere") }, map[string]float64{
 		`leasehold_http_requests_total{code="404",route="none"}`: 1, `leasehold_refusals_total{code="not_found"}`: 1,
 	})
+	changes("a request that does not reach the API", func() {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.json+"/v1/leases", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "another.example"
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+	}, map[string]float64{
+		`leasehold_http_requests_total{code="403",route="none"}`: 1, `leasehold_refusals_total{code="forbidden"}`: 1,
+	})
 	changes("health", func() {
 		if status, body := s.get(s.json + "/health/leasing"); status != http.StatusOK || !strings.Contains(body, `"store":"sqlite"`) {
 			t.Errorf("leasing = %d %s", status, body)

@@ -86,10 +86,11 @@ func (o *apiObserver) Started(ctx context.Context, r api.Observed) context.Conte
 	if request.IsValid() && !request.Equal(trace.SpanContextFromContext(ctx)) { // the request is not the parent then
 		links = []trace.Link{{SpanContext: request}}
 	}
-	method, path, _ := strings.Cut(r.Route, " ")
-	ctx, _ = o.tracer.Start(ctx, r.Route, trace.WithSpanKind(trace.SpanKindServer), trace.WithLinks(links...),
-		trace.WithAttributes(attribute.String("http.request.method", method), attribute.String("http.route", path),
-			attribute.Bool("leasehold.batched", r.Batched)))
+	attributes := []attribute.KeyValue{attribute.Bool("leasehold.batched", r.Batched)}
+	if method, path, ok := strings.Cut(r.Route, " "); ok {
+		attributes = append(attributes, attribute.String("http.request.method", method), attribute.String("http.route", path))
+	}
+	ctx, _ = o.tracer.Start(ctx, r.Route, trace.WithSpanKind(trace.SpanKindServer), trace.WithLinks(links...), trace.WithAttributes(attributes...))
 	return ctx
 }
 

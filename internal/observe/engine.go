@@ -18,7 +18,6 @@ var (
 func (p *Program) Engine() (*local.Observer, error) {
 	m := instruments{meter: p.meter()}
 	durations := m.histogram("leasehold.commit.duration", "Time of one commit to the disk.", commitBounds)
-	failures := m.counter("leasehold.commit.failures", "Commits that failed.")
 	sizes, err := m.meter.Int64Histogram("leasehold.commit.batch.size",
 		metric.WithDescription("Changes that one commit made durable."), metric.WithExplicitBucketBoundaries(commitSizes...))
 	m.keep(err)
@@ -26,13 +25,9 @@ func (p *Program) Engine() (*local.Observer, error) {
 		return nil, m.err
 	}
 	ctx := context.Background()
-	failures.Add(ctx, 0)
 	return &local.Observer{Commit: func(c local.Commit) {
 		durations.Record(ctx, c.Took.Seconds())
 		sizes.Record(ctx, int64(c.Changes))
-		if c.Err != nil {
-			failures.Add(ctx, 1)
-		}
 	}}, nil
 }
 
@@ -49,6 +44,8 @@ func (p *Program) WatchEngine(e Figures) (end func() error, err error) {
 	database := m.observed("leasehold.database.size", "Bytes of the database and its log.", "By")
 	free := m.observed("leasehold.disk.free", "Bytes that are free on the disk of the database.", "By")
 	reserve := m.observed("leasehold.disk.reserve", "Bytes that are kept back for when the disk is full.", "By")
+	failures, err := m.meter.Int64ObservableCounter("leasehold.commit.failures", metric.WithDescription("Commits that failed."))
+	m.keep(err)
 	runs, err := m.meter.Int64ObservableCounter("leasehold.cleanup.runs", metric.WithDescription("Cleanups that ended."))
 	m.keep(err)
 	removed, err := m.meter.Int64ObservableCounter("leasehold.cleanup.removed", metric.WithDescription("What cleanups removed."))
@@ -66,12 +63,13 @@ func (p *Program) WatchEngine(e Figures) (end func() error, err error) {
 				o.ObserveInt64(gauge, bytes)
 			}
 		}
+		o.ObserveInt64(failures, int64(f.CommitFailures))
 		o.ObserveInt64(runs, int64(f.Cleanups))
 		for what, n := range map[string]int{"expired": f.Cleaned.Expired, "history": f.Cleaned.HistoryPurged, "forgotten": f.Cleaned.Forgotten} {
 			o.ObserveInt64(removed, int64(n), metric.WithAttributes(attribute.String("what", what)))
 		}
 		return nil
-	}, leases, queue, history, database, free, reserve, runs, removed)
+	}, leases, queue, history, database, free, reserve, failures, runs, removed)
 	return func() error {
 		p.flushMetrics()
 		return registration.Unregister()

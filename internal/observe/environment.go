@@ -61,7 +61,7 @@ func readEnvironment() (c config, err error) {
 	if !c.traces.export && !c.metrics.export && !c.logs.export {
 		return c, nil
 	}
-	for _, check := range []func() error{checkSampler, checkNumbers, checkEndpoints, checkCompression, checkCertificates, checkClientCertificates} {
+	for _, check := range []func() error{checkSampler, checkNumbers, checkEndpoints, checkMetrics, checkCompression, checkCertificates, checkClientCertificates} {
 		if err := check(); err != nil {
 			return c, err
 		}
@@ -184,6 +184,19 @@ func checkEndpoints() error {
 	return nil
 }
 
+func checkMetrics() error {
+	for variable, known := range map[string][]string{
+		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE":        {"cumulative", "delta", "lowmemory"},
+		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION": {"explicit_bucket_histogram", "base2_exponential_bucket_histogram"},
+	} {
+		v := strings.ToLower(strings.TrimSpace(os.Getenv(variable)))
+		if last := len(known) - 1; v != "" && !slices.Contains(known, v) {
+			return wrong(variable, "is %q; want %s or %s", v, strings.Join(known[:last], ", "), known[last])
+		}
+	}
+	return nil
+}
+
 func checkCompression() error {
 	for _, variable := range perSignal("COMPRESSION") {
 		if v := os.Getenv(variable); v != "" && v != "gzip" && v != "none" {
@@ -231,15 +244,19 @@ func checkResource() error {
 	return err
 }
 
-// readHeaders returns the values of the headers.
+// readHeaders returns the values of the headers and the words in them: a receiver
+// that complains may leave out "Bearer". The longest come first, as redact wants.
 func readHeaders() (values []string, err error) {
 	for _, variable := range perSignal("HEADERS") {
 		more, err := readPairs(variable, isHeaderName)
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, more...)
+		for _, value := range more {
+			values = append(append(values, value), strings.Fields(value)...)
+		}
 	}
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
 	return values, nil
 }
 
@@ -269,7 +286,8 @@ func isHeaderName(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, notName)
 }
 
-// redact removes the secrets from a text.
+// redact removes the secrets from a text. One that is part of another must come
+// after it, or the rest of the other would stay.
 func redact(text string, secrets []string) string {
 	for _, s := range secrets {
 		if s != "" {

@@ -53,6 +53,7 @@ func TestReadEnvironment(t *testing.T) {
 		{"disabled", []string{endpoint, "OTEL_SDK_DISABLED=TRUE", "OTEL_TRACES_SAMPLER=nonsense"}, config{}, true},
 		{"not disabled", []string{endpoint, "OTEL_SDK_DISABLED=false"}, config{traces: on, metrics: on, logs: on}, true},
 		{"samplers", []string{endpoint, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.5"}, config{traces: on, metrics: on, logs: on}, true},
+		{"increases", []string{endpoint, "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=Delta"}, config{traces: on, metrics: on, logs: on}, true},
 		{"wrong values of what is not used", []string{"OTEL_TRACES_SAMPLER=nonsense", "OTEL_EXPORTER_OTLP_HEADERS=nonsense"}, config{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,6 +83,8 @@ func TestWrongVariables(t *testing.T) {
 		{"OTEL_BSP_MAX_QUEUE_SIZE", "0", `is "0"; want a whole number from 1 on`},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "user:" + secret + "@host", "cannot be read; want http://HOST:PORT"},
 		{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "http://", "cannot be read; want http://HOST:PORT"},
+		{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "increases", `is "increases"; want cumulative, delta or lowmemory`},
+		{"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "fine", `is "fine"; want explicit_bucket_histogram or base2_exponential_bucket_histogram`},
 		{"OTEL_EXPORTER_OTLP_COMPRESSION", "zip", `is "zip"; want gzip or none`},
 		{"OTEL_EXPORTER_OTLP_HEADERS", secret, "cannot be read; want name=value"},
 		{"OTEL_EXPORTER_OTLP_HEADERS", "a=1,b c=" + secret, "cannot be read; want name=value"},
@@ -156,5 +159,24 @@ func TestResource(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A receiver that repeats what it was sent may repeat a part of it.
+func TestHeadersAreRedacted(t *testing.T) {
+	setEnvironment(t, "OTEL_EXPORTER_OTLP_HEADERS=tenant=abc,key=abcdef,authorization=Bearer%20geheim")
+	secrets, err := readHeaders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"key abcdef of abc is wrong": "key *** of *** is wrong",
+		"no such token: geheim":      "no such token: ***",
+		"Bearer geheim is wrong":     "*** is wrong",
+		"Bearer%20geheim is wrong":   "*** is wrong",
+	} {
+		if got := redact(text, secrets); got != want {
+			t.Errorf("redact(%q) = %q, want %q", text, got, want)
+		}
 	}
 }

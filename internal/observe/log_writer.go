@@ -22,7 +22,8 @@ type logWriter struct {
 	mu      sync.Mutex
 	changed sync.Cond // broadcast after every change below
 	waiting []byte
-	writing bool
+	taken   uint64 // bytes of records, since the start
+	written uint64 // how many of them are written
 	closed  bool
 	done    chan struct{}
 }
@@ -38,17 +39,18 @@ func newLogWriter(out io.Writer) *logWriter {
 func (w *logWriter) Write(record []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for len(w.waiting) >= maxUnwritten && !w.closed {
+		w.changed.Wait()
+	}
 	if w.closed {
 		w.waitWritten()
 		return w.out.Write(record)
-	}
-	for len(w.waiting) >= maxUnwritten {
-		w.changed.Wait()
 	}
 	if len(w.waiting) == 0 {
 		w.changed.Broadcast()
 	}
 	w.waiting = append(w.waiting, record...)
+	w.taken += uint64(len(record))
 	return len(record), nil
 }
 
@@ -66,11 +68,10 @@ func (w *logWriter) run() {
 		}
 		w.collect()
 		records, w.waiting = w.waiting, records[:0]
-		w.writing = true
 		w.mu.Unlock()
 		_, _ = w.out.Write(records) // there is nowhere to report it
 		w.mu.Lock()
-		w.writing = false
+		w.written += uint64(len(records))
 		w.changed.Broadcast()
 	}
 }
@@ -92,9 +93,10 @@ func (w *logWriter) flush() {
 	w.waitWritten()
 }
 
-// waitWritten waits until nothing waits and nothing is written. The lock is held.
+// waitWritten waits until the records of before are written, and not for those
+// that come meanwhile: on a busy server there is always one. The lock is held.
 func (w *logWriter) waitWritten() {
-	for len(w.waiting) > 0 || w.writing {
+	for until := w.taken; w.written < until; {
 		w.changed.Wait()
 	}
 }

@@ -124,14 +124,14 @@ func TestEngineMetrics(t *testing.T) {
 	}
 	o.Commit(local.Commit{Changes: 3, Took: 2 * time.Millisecond})
 	o.Commit(local.Commit{Changes: 100, Took: time.Second, Err: errors.New("disk full")})
-	f := figures{Leases: 5, Waiters: 6, HistoryRecords: 7, Cleanups: 8, Cleaned: leasehold.Cleaned{Expired: 9, HistoryPurged: 10, Forgotten: 11}, Disk: local.DiskFigures{Database: 12, Free: 13, Reserve: -1}}
+	f := figures{Leases: 5, Waiters: 6, HistoryRecords: 7, CommitFailures: 2, Cleanups: 8, Cleaned: leasehold.Cleaned{Expired: 9, HistoryPurged: 10, Forgotten: 11}, Disk: local.DiskFigures{Database: 12, Free: 13, Reserve: -1}}
 	end, err := p.WatchEngine(f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := p.page(t)
 	wantLines(t, page, `leasehold_commit_batch_size_bucket{le="4"} 1`, `leasehold_commit_batch_size_count 2`, `leasehold_commit_duration_seconds_bucket{le="0.0025"} 1`,
-		`leasehold_commit_failures_total 1`, `leasehold_leases 5`, `leasehold_queue_length 6`, `leasehold_history_records 7`, `leasehold_cleanup_runs_total 8`,
+		`leasehold_commit_failures_total 2`, `leasehold_leases 5`, `leasehold_queue_length 6`, `leasehold_history_records 7`, `leasehold_cleanup_runs_total 8`,
 		`leasehold_cleanup_removed_total{what="expired"} 9`, `leasehold_cleanup_removed_total{what="history"} 10`, `leasehold_cleanup_removed_total{what="forgotten"} 11`,
 		`leasehold_database_size_bytes 12`, `leasehold_disk_free_bytes 13`)
 	if strings.Contains(page, "leasehold_disk_reserve_bytes ") {
@@ -190,6 +190,8 @@ func TestExport(t *testing.T) {
 			log.Logger().With("a", 1).WithGroup("g").WarnContext(operation, "words", "b", 2)
 			o.Ended(operation, api.Observed{Route: "POST /a", Batched: true}, api.Outcome{Status: 503, Code: "store_unavailable"})
 			o.Ended(request, api.Observed{Route: "POST /batch"}, api.Outcome{Status: 200})
+			unknown := api.Observed{Route: api.NoRoute}
+			o.Ended(o.Started(context.Background(), unknown), unknown, api.Outcome{Status: 404})
 			blobs, err := p.Blobs()
 			if err != nil {
 				t.Fatal(err)
@@ -212,6 +214,9 @@ func TestExport(t *testing.T) {
 			if batch.Parent != "" || batch.Failed || batch.Scope != scope || batch.Version != "v1" || batch.Resource["service.name"] != "leasehold" {
 				t.Errorf("the request's span is %+v", batch)
 			}
+			if n := spans["none 404"]; n.Kind != "server" || n.Attributes["http.request.method"] != "" || n.Attributes["http.route"] != "" {
+				t.Errorf("the span without a route is %+v", n)
+			}
 			if b := spans["PutBlob 500"]; b.Kind != "server" || !b.Failed || b.Attributes["http.request.method"] != "_OTHER" || b.Attributes["leasehold.code"] != "InternalError" {
 				t.Errorf("the blob's span is %+v", b)
 			}
@@ -229,6 +234,34 @@ func TestExport(t *testing.T) {
 				t.Errorf("the secret is not where it belongs: %s", r.Text())
 			}
 		})
+	}
+}
+
+// Azure Monitor adds up what it gets, so counters must be increases for it; for
+// /metrics they stay totals.
+func TestIncreases(t *testing.T) {
+	r := receive(t, "http/protobuf")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta")
+	p := start(t, Options{Page: true})
+	o, err := p.API()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	for _, n := range []int{3, 2} {
+		for range n {
+			o.Ended(ctx, api.Observed{Route: "GET /a"}, api.Outcome{Status: 409, Code: "lease_held"})
+		}
+		if err := p.flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Points("leasehold.refusals")[fmt.Sprint(otlptest.Attributes{"code": "lease_held"})].Value; got != float64(n) {
+			t.Errorf("after %d more refusals %v are exported", n, got)
+		}
+	}
+	wantLines(t, p.page(t), `leasehold_refusals_total{code="lease_held"} 5`)
+	if err := p.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -66,7 +66,7 @@ type middleware struct {
 }
 
 // newMiddleware reads the tokens and certificates.
-func newMiddleware(o *Options) (m middleware, err error) {
+func newMiddleware(o *Options, w *observers) (m middleware, err error) {
 	if o.secure() {
 		o.TLS.Logger = o.Logger
 		if m.tls, err = auth.TLSConfig(o.TLS); err != nil {
@@ -75,6 +75,7 @@ func newMiddleware(o *Options) (m middleware, err error) {
 	}
 	m.guard, err = auth.New(&auth.Options{
 		TokenFile: o.TokenFile, GroupMayRead: o.TokenFileGroup, Rate: o.Rate, Hosts: o.allHosts(), Logger: o.Logger,
+		Refused: w.refused(),
 	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -53,6 +54,16 @@ func (o *observers) watchBackend(b *backend) error {
 	}
 	b.store = o.telemetry.Store(b.store, b.provider)
 	return nil
+}
+
+// refused counts requests that the guard does not let through to the API.
+func (o *observers) refused() func(int, leasehold.Reason) {
+	if o.api == nil {
+		return nil
+	}
+	return func(status int, code leasehold.Reason) {
+		o.api.Ended(context.Background(), api.Observed{Route: api.NoRoute}, api.Outcome{Status: status, Code: code, Long: true})
+	}
 }
 
 func (o *observers) watchAPI(s *api.Server) error {

@@ -77,16 +77,16 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 			return nil, err
 		}
 	}
-	// The store comes last: a server that cannot start must not leave a directory.
-	m, err := newMiddleware(&o)
-	if err != nil {
-		return nil, err
-	}
-	s.closers.add(func() error { m.guard.Close(); return nil })
 	w, err := newObservers(o.Observe)
 	if err != nil {
 		return nil, err
 	}
+	// The store comes last: a server that cannot start must not leave a directory.
+	m, err := newMiddleware(&o, &w)
+	if err != nil {
+		return nil, err
+	}
+	s.closers.add(func() error { m.guard.Close(); return nil })
 	b, err := openBackend(ctx, o, &w, urlOf(jsonSocket, o.secure()), &s.closers)
 	if err != nil {
 		return nil, err

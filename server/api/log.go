@@ -20,7 +20,7 @@ func (c *call) log(level slog.Level, message string, attrs ...slog.Attr) {
 
 func (c *call) route() string {
 	if c.endpoint == nil {
-		return "none"
+		return NoRoute
 	}
 	return c.endpoint.Label()
 }

@@ -23,9 +23,13 @@ type Observer interface {
 	Checked(check, status string)
 }
 
+// NoRoute is the route of requests without one: there is no such path, or they were
+// refused before it was looked for.
+const NoRoute = "none"
+
 // Observed is a request, or an operation of a batch.
 type Observed struct {
-	Route   string // method and path, with its open part in braces; "none": no such path
+	Route   string // method and path, with its open part in braces; or NoRoute
 	Batched bool   // it is an operation of a batch
 	Trace   Trace  // as the client sent it
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leasehold/leasehold"
 	"golang.org/x/time/rate"
 )
 
@@ -38,6 +39,10 @@ type Options struct {
 	// Logger gets reloads and refusals, never a secret. Default:
 	// slog.Default().
 	Logger *slog.Logger
+
+	// Refused is called with the HTTP status and the code of each refusal, also
+	// of those that are too many to be logged. Default: nothing is.
+	Refused func(status int, code leasehold.Reason)
 }
 
 // Guard authenticates the requests of a listener. Close it.
@@ -48,6 +53,7 @@ type Guard struct {
 	limit        limit
 	log          *slog.Logger
 	logged       *rate.Limiter // strangers must not fill the disk with refusals
+	refused      func(status int, code leasehold.Reason)
 	sites        *http.CrossOriginProtection
 	failures     *failures
 
@@ -68,7 +74,7 @@ func New(o *Options) (*Guard, error) {
 		o = new(Options)
 	}
 	g := &Guard{
-		file: o.TokenFile, groupMayRead: o.GroupMayRead, limit: o.limit(), log: o.Logger,
+		file: o.TokenFile, groupMayRead: o.GroupMayRead, limit: o.limit(), log: o.Logger, refused: o.Refused,
 		logged: rate.NewLimiter(10, 50), sites: http.NewCrossOriginProtection(), failures: newFailures(),
 		watched: watchedFile{path: o.TokenFile}, stop: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -190,10 +196,13 @@ func (g *Guard) checkToken(r *http.Request, e *entry) *refusal {
 	return nil
 }
 
-// refuse answers and logs. The log has neither path nor query, in which people
+// refuse answers, counts and logs. The log has neither path nor query, in which people
 // put secrets by mistake.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, refused *refusal) {
 	p := refused.write(w, RequestID(r))
+	if g.refused != nil {
+		g.refused(p.Status, refused.err.Reason)
+	}
 	if g.logged.Allow() {
 		g.log.Warn("request refused", "code", p.Code, "why", hideSecrets(p.Detail),
 			"method", fmt.Sprintf("%.16s", r.Method), "remote", r.RemoteAddr, "request_id", hideSecrets(p.RequestID))

@@ -2,12 +2,15 @@ package auth
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/leasehold/leasehold"
 )
 
 // burst sends n requests and returns how many passed, and the last refusal.
@@ -119,6 +122,25 @@ func TestLogOfStrangersIsBounded(t *testing.T) {
 		}
 		if n, m := len(g.failures.byAddress), g.failures.recent.Len(); n != maxAddresses || m != n {
 			t.Errorf("%d and %d addresses are kept, want %d", n, m, maxAddresses)
+		}
+	})
+}
+
+// TestRefusalsAreCounted, also those that are not logged.
+func TestRefusalsAreCounted(t *testing.T) {
+	path := tokenPath(t)
+	secret := mustCreate(t, path, TokenSpec{Name: "ci", Roles: []Role{RoleReader}})
+	synctest.Test(t, func(t *testing.T) {
+		counted := map[string]int{}
+		g, _ := newGuard(t, Options{TokenFile: path, Rate: 10, Burst: 5, Refused: func(status int, code leasehold.Reason) {
+			counted[fmt.Sprint(status, " ", code)]++
+		}})
+		burst(t, g, 105, secret, "10.0.0.1:1")
+		for i := range 200 {
+			burst(t, g, 1, "wrong", fmt.Sprintf("10.1.%d.1:1", i))
+		}
+		if want := map[string]int{"429 rate_limited": 100, "401 unauthenticated": 200}; !maps.Equal(counted, want) {
+			t.Errorf("counted %v, want %v", counted, want)
 		}
 	})
 }
