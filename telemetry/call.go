@@ -57,7 +57,8 @@ func (c *call) end(a answer) {
 	}
 	took, p := time.Since(c.began), c.s.p
 	r := resultOf(a.err)
-	p.t.metrics.operationDuration.Record(c.ctx, took.Seconds(), p.calls[c.method][r]...)
+	ctx := p.t.contextOf(c.ctx)
+	p.t.metrics.operationDuration.Record(ctx, took.Seconds(), p.calls[c.method][r]...)
 	service := serviceTime(took, &a)
 	if c.operation != nil {
 		c.operation.noteRequest(c, &a, r, took, service)
@@ -70,11 +71,11 @@ func (c *call) end(a answer) {
 	}
 	switch c.method {
 	case methodAcquire, methodWait:
-		p.t.countAcquisition(c.ctx, r, service, wait, p.labels(r, a.resource, a.metadata))
+		p.countAcquisition(ctx, r, service, wait, p.labels(r, a.resource, a.metadata))
 	case methodRenew:
-		p.t.countRenewal(c.ctx, r, took, p.labels(r, a.resource, a.metadata))
+		p.countRenewal(ctx, r, took, p.labels(r, a.resource, a.metadata))
 	case methodRelease:
-		p.t.metrics.releases.Add(c.ctx, 1, p.labels(r, a.resource, a.metadata).add...)
+		p.count(releases, r, p.labels(r, a.resource, a.metadata))
 	}
 	p.t.logCall(c, &a, r)
 	p.t.endSpan(c.span, facts{

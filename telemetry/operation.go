@@ -146,7 +146,7 @@ func (o *operation) end(token uint64, err error) {
 	case leasehold.OperationRenew, leasehold.OperationAutoRenewal:
 		o.endRenewal(took, r, err)
 	default:
-		p.t.metrics.releases.Add(o, 1, p.labels(r, o.Resource, o.Metadata).add...)
+		p.count(releases, r, p.labels(r, o.Resource, o.Metadata))
 	}
 	p.t.logOperation(o, &f)
 	p.t.endSpan(o.span, f)
@@ -163,7 +163,7 @@ func (o *operation) endAcquire(took time.Duration, r result) (wait time.Duration
 		p.waiting.Add(-1)
 		wait = max(took-max(service, 0), 0)
 	}
-	p.t.countAcquisition(o, r, service, wait, p.labels(r, o.Resource, o.Metadata))
+	p.countAcquisition(p.t.contextOf(o), r, service, wait, p.labels(r, o.Resource, o.Metadata))
 	if r == resultSuccess {
 		o.lease.renewed.Store(time.Now().Add(-max(service, 0)).UnixNano())
 	}
@@ -175,7 +175,8 @@ func (o *operation) endRenewal(took time.Duration, r result, err error) {
 	if r == resultTimeout && leasehold.ReasonOf(err) == leasehold.ReasonCancelled {
 		return
 	}
-	o.s.p.t.countRenewal(o, r, took, o.s.p.labels(r, o.Resource, o.Metadata))
+	p := o.s.p
+	p.countRenewal(p.t.contextOf(o), r, took, p.labels(r, o.Resource, o.Metadata))
 	if r == resultSuccess && o.lease != nil {
 		o.lease.renewed.Store(o.began.UnixNano())
 	}
