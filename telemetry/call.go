@@ -36,9 +36,11 @@ func (s *store) start(ctx context.Context, m method) call {
 		return call{ctx: ctx}
 	}
 	c := call{s: s, method: m, ctx: ctx, began: time.Now()}
-	if o := operationOf(ctx, s); o != nil && o.sends(m) {
-		c.operation = o
-		return c
+	if s.managed.Load() { // a look into the context takes time
+		if o := operationOf(ctx, s); o != nil && o.sends(m) {
+			c.operation = o
+			return c
+		}
 	}
 	if m == methodWait {
 		s.p.waiting.Add(1)
@@ -78,10 +80,12 @@ func (c *call) end(a answer) {
 		p.count(releases, r, p.labels(r, a.resource, a.metadata))
 	}
 	p.t.logCall(c, &a, r)
-	p.t.endSpan(c.span, facts{
-		resource: a.resource, token: a.token, ttl: a.ttl, metadata: a.metadata, timeout: max(a.timeout, 0),
-		wait: wait, result: r, err: a.err,
-	})
+	if c.span != nil {
+		p.t.endSpan(c.span, facts{
+			resource: a.resource, token: a.token, ttl: a.ttl, metadata: a.metadata, timeout: max(a.timeout, 0),
+			wait: wait, result: r, err: a.err,
+		})
+	}
 }
 
 // waitedBefore returns how long a request waited that ended with this error.

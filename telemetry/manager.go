@@ -29,6 +29,7 @@ func (t *Telemetry) NewManager(s leasehold.Store, provider string, options *leas
 	if options != nil {
 		o = *options
 	}
+	wrapped.managed.Store(true)
 	o.Observe = wrapped.observe(o.Observe)
 	o.Trace = wrapped.traceWith(o.Trace)
 	m, err := leasehold.NewManager(wrapped, &o)
