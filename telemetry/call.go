@@ -36,9 +36,11 @@ func (s *store) start(ctx context.Context, m method) call {
 		return call{ctx: ctx}
 	}
 	c := call{s: s, method: m, ctx: ctx, began: time.Now()}
-	if o := operationOf(ctx, s); o != nil && o.sends(m) {
-		c.operation = o
-		return c
+	if s.managed.Load() { // a look into the context takes time
+		if o := operationOf(ctx, s); o != nil && o.sends(m) {
+			c.operation = o
+			return c
+		}
 	}
 	if m == methodWait {
 		s.p.waiting.Add(1)
@@ -57,7 +59,8 @@ func (c *call) end(a answer) {
 	}
 	took, p := time.Since(c.began), c.s.p
 	r := resultOf(a.err)
-	p.t.metrics.operationDuration.Record(c.ctx, took.Seconds(), p.calls[c.method][r]...)
+	ctx := p.t.contextOf(c.ctx)
+	p.t.metrics.operationDuration.Record(ctx, took.Seconds(), p.calls[c.method][r]...)
 	service := serviceTime(took, &a)
 	if c.operation != nil {
 		c.operation.noteRequest(c, &a, r, took, service)
@@ -70,17 +73,19 @@ func (c *call) end(a answer) {
 	}
 	switch c.method {
 	case methodAcquire, methodWait:
-		p.t.countAcquisition(c.ctx, r, service, wait, p.labels(r, a.resource, a.metadata))
+		p.countAcquisition(ctx, r, service, wait, p.labels(r, a.resource, a.metadata))
 	case methodRenew:
-		p.t.countRenewal(c.ctx, r, took, p.labels(r, a.resource, a.metadata))
+		p.countRenewal(ctx, r, took, p.labels(r, a.resource, a.metadata))
 	case methodRelease:
-		p.t.metrics.releases.Add(c.ctx, 1, p.labels(r, a.resource, a.metadata).add...)
+		p.count(releases, r, p.labels(r, a.resource, a.metadata))
 	}
 	p.t.logCall(c, &a, r)
-	p.t.endSpan(c.span, facts{
-		resource: a.resource, token: a.token, ttl: a.ttl, metadata: a.metadata, timeout: max(a.timeout, 0),
-		wait: wait, result: r, err: a.err,
-	})
+	if c.span != nil {
+		p.t.endSpan(c.span, facts{
+			resource: a.resource, token: a.token, ttl: a.ttl, metadata: a.metadata, timeout: max(a.timeout, 0),
+			wait: wait, result: r, err: a.err,
+		})
+	}
 }
 
 // waitedBefore returns how long a request waited that ended with this error.

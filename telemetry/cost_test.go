@@ -132,40 +132,6 @@ func compare(b *testing.B, bare map[string]float64, kind, name string, operation
 	})
 }
 
-// BenchmarkManager acquires and releases by a Manager: two operations. /observed has
-// a hook for events that does nothing.
-func BenchmarkManager(b *testing.B) {
-	bare := make(map[string]float64)
-	inner := &constantStore{grant: leasehold.Grant{Lease: leasehold.Lease{Token: 1, TTL: leasehold.Infinite}}}
-	metrics := metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))
-	for _, kind := range []struct {
-		name  string
-		start func() (*leasehold.Manager, error)
-	}{
-		{"bare", func() (*leasehold.Manager, error) { return leasehold.NewManager(inner, nil) }},
-		{"observed", func() (*leasehold.Manager, error) {
-			return leasehold.NewManager(inner, &leasehold.Options{Observe: func(leasehold.Event) {}})
-		}},
-		{"none", func() (*leasehold.Manager, error) { return newTelemetry(b, nil).NewManager(inner, "redis", nil) }},
-		{"metrics", func() (*leasehold.Manager, error) {
-			return newTelemetry(b, &telemetry.Options{MeterProvider: metrics}).NewManager(inner, "redis", nil)
-		}},
-	} {
-		m, err := kind.start()
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer m.Close(context.Background())
-		compare(b, bare, kind.name, "", 2, func() {
-			h, err := m.TryAcquire(context.Background(), "a")
-			if err != nil {
-				b.Fatal(err)
-			}
-			h.Release(context.Background())
-		})
-	}
-}
-
 // BenchmarkCost compares the store alone, /bare, with telemetry around it: /none
 // without an SDK, /metrics with one for metrics, /traces with spans as well.
 func BenchmarkCost(b *testing.B) {

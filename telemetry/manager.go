@@ -29,6 +29,7 @@ func (t *Telemetry) NewManager(s leasehold.Store, provider string, options *leas
 	if options != nil {
 		o = *options
 	}
+	wrapped.managed.Store(true)
 	o.Observe = wrapped.observe(o.Observe)
 	o.Trace = wrapped.traceWith(o.Trace)
 	m, err := leasehold.NewManager(wrapped, &o)
@@ -85,7 +86,7 @@ func (s *store) noteEvent(e leasehold.Event) {
 	case leasehold.RenewalFailed:
 		l.failures = append(l.failures[max(len(l.failures)-maxFailures+1, 0):], e)
 	case leasehold.Lost:
-		s.p.t.metrics.lost.Add(info.Context(), 1, s.p.labels(resultLost, e.Resource, l.metadata).add...)
+		s.p.count(losses, resultLost, s.p.labels(resultLost, e.Resource, l.metadata))
 		s.p.removeLease(l, info, resultLost)
 		s.p.recordLoss(l, e)
 	case leasehold.Released:
@@ -113,7 +114,7 @@ func (p *provider) removeLease(l *lease, info leasehold.EventInfo, r result) {
 	p.t.mu.Lock()
 	delete(p.held, l)
 	p.t.mu.Unlock()
-	p.t.metrics.leaseDuration.Record(info.Context(), info.Time.Sub(l.acquired).Seconds(), p.labels(r, info.Resource, l.metadata).record...)
+	p.t.metrics.leaseDuration.Record(p.t.contextOf(info.Context()), info.Time.Sub(l.acquired).Seconds(), p.labels(r, info.Resource, l.metadata).record...)
 }
 
 // recordLoss makes a span in the trace of the acquisition that says why the lease

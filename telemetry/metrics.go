@@ -10,9 +10,7 @@ import (
 
 // instruments are the metrics. Their names are the contract.
 type instruments struct {
-	acquisitions, acquisitionsSucceeded, acquisitionsFailed metric.Int64Counter
-	renewals, renewalsSucceeded, renewalsFailed             metric.Int64Counter
-	releases, lost                                          metric.Int64Counter
+	counters []counter
 
 	acquisitionDuration, renewalDuration, acquisitionWait metric.Float64Histogram // ms
 	leaseDuration, operationDuration                      metric.Float64Histogram // s
@@ -30,13 +28,8 @@ var (
 	leaseBounds = []float64{0.1, 1, 5, 15, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600}                               // s
 )
 
-func newInstruments(m metric.Meter) (*instruments, error) {
+func newInstruments(m metric.Meter, dynamic bool) (*instruments, error) {
 	var errs []error
-	counter := func(name, unit, text string) metric.Int64Counter {
-		c, err := m.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(text))
-		errs = append(errs, err)
-		return c
-	}
 	histogram := func(name, unit, text string, bounds []float64) metric.Float64Histogram {
 		h, err := m.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(text), metric.WithExplicitBucketBoundaries(bounds...))
 		errs = append(errs, err)
@@ -48,15 +41,6 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		return g
 	}
 	i := &instruments{
-		acquisitions:          counter("leasing.acquisitions.total", "{acquisition}", "Acquisitions that have ended."),
-		acquisitionsSucceeded: counter("leasing.acquisitions.succeeded", "{acquisition}", "Acquisitions that got a lease."),
-		acquisitionsFailed:    counter("leasing.acquisitions.failed", "{acquisition}", "Acquisitions that got no lease; the result says why."),
-		renewals:              counter("leasing.renewals.total", "{renewal}", "Renewals that were sent."),
-		renewalsSucceeded:     counter("leasing.renewals.succeeded", "{renewal}", "Renewals that the store confirmed."),
-		renewalsFailed:        counter("leasing.renewals.failed", "{renewal}", "Renewals that failed; the result says why."),
-		releases:              counter("leasing.releases.total", "{release}", "Releases that have ended."),
-		lost:                  counter("leasing.leases_lost.total", "{lease}", "Leases that a Manager held and lost."),
-
 		acquisitionDuration: histogram("leasing.acquisition.duration", "ms", "Time of an acquisition's last request, without the wait in a queue.", callBounds),
 		renewalDuration:     histogram("leasing.renewal.duration", "ms", "Time of a renewal.", callBounds),
 		acquisitionWait:     histogram("leasing.acquisition.wait", "ms", "Time that a blocking acquisition waited.", waitBounds),
@@ -69,20 +53,46 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	since, err := m.Float64ObservableGauge("leasing.time_since_last_renewal", metric.WithUnit("s"),
 		metric.WithDescription("Time since the last successful renewal, or the grant, of the held lease that has waited longest."))
 	i.sinceRenewal = since
+	errs = append(errs, err)
+	i.counters, err = newCounters(m, dynamic)
 	return i, errors.Join(append(errs, err)...)
 }
 
-// enabled reports whether anything records metrics.
-func (i *instruments) enabled(ctx context.Context) bool {
-	return i.operationDuration.Enabled(ctx) || i.acquisitions.Enabled(ctx) || i.renewals.Enabled(ctx)
+// read returns what the callback reports.
+func (i *instruments) read() []metric.Observable {
+	all := []metric.Observable{i.active, i.waiters, i.sinceRenewal}
+	for _, c := range i.counters {
+		if c.read != nil {
+			all = append(all, c.read)
+		}
+	}
+	return all
 }
 
-// observe reports the gauges.
+// enabled reports whether anything records metrics. A counter that is read by a
+// callback cannot tell, but whoever reads it does.
+func (t *Telemetry) enabled(ctx context.Context) bool {
+	i := t.metrics
+	return t.measured.Load() || i.operationDuration.Enabled(ctx) || i.acquisitionDuration.Enabled(ctx) || i.renewalDuration.Enabled(ctx)
+}
+
+// contextOf returns the context of a measurement: the SDK looks in it for the span
+// of an exemplar, which takes as long as the rest. Without spans it is empty.
+func (t *Telemetry) contextOf(ctx context.Context) context.Context {
+	if t.tracing() {
+		return ctx
+	}
+	return context.Background()
+}
+
+// observe reports the gauges and the counters.
 func (t *Telemetry) observe(_ context.Context, o metric.Observer) error {
+	t.measured.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	for _, p := range t.providers {
+		p.observeCounts(o)
 		o.ObserveInt64(t.metrics.waiters, p.waiting.Load(), p.observed)
 		active, oldest := int64(len(p.held)), time.Duration(0)
 		for l := range p.held {
@@ -104,14 +114,9 @@ func (t *Telemetry) observe(_ context.Context, o metric.Observer) error {
 // countAcquisition counts one that has ended. Service is the time of its last
 // request without the wait, negative where the store cannot tell them apart;
 // wait is negative where it did not wait.
-func (t *Telemetry) countAcquisition(ctx context.Context, r result, service, wait time.Duration, l *labels) {
-	m := t.metrics
-	m.acquisitions.Add(ctx, 1, l.add...)
-	if r == resultSuccess {
-		m.acquisitionsSucceeded.Add(ctx, 1, l.add...)
-	} else {
-		m.acquisitionsFailed.Add(ctx, 1, l.add...)
-	}
+func (p *provider) countAcquisition(ctx context.Context, r result, service, wait time.Duration, l *labels) {
+	p.count(acquisitions, r, l)
+	m := p.t.metrics
 	if service >= 0 {
 		m.acquisitionDuration.Record(ctx, milliseconds(service), l.record...)
 	}
@@ -120,15 +125,9 @@ func (t *Telemetry) countAcquisition(ctx context.Context, r result, service, wai
 	}
 }
 
-func (t *Telemetry) countRenewal(ctx context.Context, r result, took time.Duration, l *labels) {
-	m := t.metrics
-	m.renewals.Add(ctx, 1, l.add...)
-	if r == resultSuccess {
-		m.renewalsSucceeded.Add(ctx, 1, l.add...)
-	} else {
-		m.renewalsFailed.Add(ctx, 1, l.add...)
-	}
-	m.renewalDuration.Record(ctx, milliseconds(took), l.record...)
+func (p *provider) countRenewal(ctx context.Context, r result, took time.Duration, l *labels) {
+	p.count(renewals, r, l)
+	p.t.metrics.renewalDuration.Record(ctx, milliseconds(took), l.record...)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

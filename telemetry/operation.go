@@ -74,8 +74,7 @@ func (s *store) startOperation(ctx context.Context, op leasehold.Operation) (con
 	if !t.recording(ctx) {
 		return ctx, ignoreOutcome
 	}
-	o := &operation{Operation: op, s: s, began: time.Now()}
-	o.findLease()
+	o := newOperation(s, op)
 	if op.Kind == leasehold.OperationAcquire {
 		s.p.waiting.Add(1)
 	}
@@ -86,15 +85,23 @@ func (s *store) startOperation(ctx context.Context, op leasehold.Operation) (con
 	return o, o.end
 }
 
-func (o *operation) findLease() {
-	if o.Acquired == nil {
-		o.lease = &lease{metadata: o.Metadata}
-		o.lease.renewed.Store(o.began.UnixNano())
-		return
+// newOperation finds the lease, or makes one for an acquisition, together with it.
+func newOperation(s *store, op leasehold.Operation) *operation {
+	now := time.Now()
+	if op.Acquired == nil {
+		both := &struct {
+			operation
+			lease
+		}{operation: operation{Operation: op, s: s, began: now}, lease: lease{metadata: op.Metadata}}
+		both.renewed.Store(now.UnixNano())
+		both.operation.lease = &both.lease
+		return &both.operation
 	}
-	if acquired := operationOf(o.Acquired, o.s); acquired != nil && acquired.Resource == o.Resource {
+	o := &operation{Operation: op, s: s, began: now}
+	if acquired := operationOf(op.Acquired, s); acquired != nil && acquired.Resource == op.Resource {
 		o.lease = acquired.lease
 	}
+	return o
 }
 
 // startSpan starts the span. Background renewals outlive by far the trace in which
@@ -146,7 +153,7 @@ func (o *operation) end(token uint64, err error) {
 	case leasehold.OperationRenew, leasehold.OperationAutoRenewal:
 		o.endRenewal(took, r, err)
 	default:
-		p.t.metrics.releases.Add(o, 1, p.labels(r, o.Resource, o.Metadata).add...)
+		p.count(releases, r, p.labels(r, o.Resource, o.Metadata))
 	}
 	p.t.logOperation(o, &f)
 	p.t.endSpan(o.span, f)
@@ -163,9 +170,9 @@ func (o *operation) endAcquire(took time.Duration, r result) (wait time.Duration
 		p.waiting.Add(-1)
 		wait = max(took-max(service, 0), 0)
 	}
-	p.t.countAcquisition(o, r, service, wait, p.labels(r, o.Resource, o.Metadata))
+	p.countAcquisition(p.t.contextOf(o), r, service, wait, p.labels(r, o.Resource, o.Metadata))
 	if r == resultSuccess {
-		o.lease.renewed.Store(time.Now().Add(-max(service, 0)).UnixNano())
+		o.lease.renewed.Store(o.began.Add(took - max(service, 0)).UnixNano())
 	}
 	return wait
 }
@@ -175,7 +182,8 @@ func (o *operation) endRenewal(took time.Duration, r result, err error) {
 	if r == resultTimeout && leasehold.ReasonOf(err) == leasehold.ReasonCancelled {
 		return
 	}
-	o.s.p.t.countRenewal(o, r, took, o.s.p.labels(r, o.Resource, o.Metadata))
+	p := o.s.p
+	p.countRenewal(p.t.contextOf(o), r, took, p.labels(r, o.Resource, o.Metadata))
 	if r == resultSuccess && o.lease != nil {
 		o.lease.renewed.Store(o.began.UnixNano())
 	}

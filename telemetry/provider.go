@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"context"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -27,6 +26,7 @@ type provider struct {
 	results  [results]labels
 	calls    [methods][results][]metric.RecordOption
 
+	counted [allCounted][results]atomic.Int64
 	waiting atomic.Int64 // blocking acquisitions that have not ended
 
 	// The rest is guarded by t.mu.
@@ -37,13 +37,14 @@ type provider struct {
 
 // labels are the attributes of a measurement.
 type labels struct {
-	add    []metric.AddOption
-	record []metric.RecordOption
+	add     []metric.AddOption
+	record  []metric.RecordOption
+	observe metric.ObserveOption
 }
 
 func newLabels(attrs ...attribute.KeyValue) labels {
 	set := metric.WithAttributeSet(attribute.NewSet(attrs...))
-	return labels{add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
+	return labels{add: []metric.AddOption{set}, record: []metric.RecordOption{set}, observe: set}
 }
 
 // provider returns the one of this name.
@@ -63,9 +64,6 @@ func (t *Telemetry) provider(name string) *provider {
 		}
 	}
 	t.providers[name] = p
-	if !t.dynamic() {
-		p.startSeries(context.Background())
-	}
 	return p
 }
 
@@ -76,26 +74,6 @@ func kindOf(name string) trace.SpanKind {
 		return trace.SpanKindInternal
 	}
 	return trace.SpanKindClient
-}
-
-// startSeries makes the counters' series, so that their first step from 0 to 1 is
-// an increase.
-func (p *provider) startSeries(ctx context.Context) {
-	m := p.t.metrics
-	for r := range results {
-		add := p.results[r].add
-		m.acquisitions.Add(ctx, 0, add...)
-		m.renewals.Add(ctx, 0, add...)
-		m.releases.Add(ctx, 0, add...)
-		if r == resultSuccess {
-			m.acquisitionsSucceeded.Add(ctx, 0, add...)
-			m.renewalsSucceeded.Add(ctx, 0, add...)
-			continue
-		}
-		m.acquisitionsFailed.Add(ctx, 0, add...)
-		m.renewalsFailed.Add(ctx, 0, add...)
-	}
-	m.lost.Add(ctx, 0, p.results[resultLost].add...)
 }
 
 // dynamic reports whether attributes depend on the lease.

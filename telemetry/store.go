@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/leasehold/leasehold"
 )
@@ -9,8 +10,9 @@ import (
 // store is a store with telemetry around it. It cannot know which powers the store
 // inside has, so it has them all; see leasehold.Store.
 type store struct {
-	p    *provider
-	next leasehold.Store
+	p       *provider
+	next    leasehold.Store
+	managed atomic.Bool // by a Manager with hooks
 }
 
 // Store returns the store with telemetry around it. It has the powers of the

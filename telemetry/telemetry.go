@@ -46,9 +46,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -88,6 +90,7 @@ type Options struct {
 type Telemetry struct {
 	options  Options
 	metrics  *instruments
+	measured atomic.Bool // something records metrics for sure
 	callback metric.Registration
 	tracer   trace.Tracer         // nil: no spans
 	unset    trace.TracerProvider // the global one, while no program has set it
@@ -141,16 +144,19 @@ func (t *Telemetry) startMeter() error {
 	if p == nil {
 		p = otel.GetMeterProvider()
 	}
+	_, off := p.(metricnoop.MeterProvider)
+	t.measured.Store(!off && !isPlaceholder(p))
 	meter := p.Meter(ScopeName, metric.WithInstrumentationVersion(t.options.Version))
 	var err error
-	if t.metrics, err = newInstruments(meter); err != nil {
+	if t.metrics, err = newInstruments(meter, t.dynamic()); err != nil {
 		return err
 	}
-	t.callback, err = meter.RegisterCallback(t.observe, t.metrics.active, t.metrics.waiters, t.metrics.sinceRenewal)
+	t.callback, err = meter.RegisterCallback(t.observe, t.metrics.read()...)
 	return err
 }
 
-// Close ends the callbacks of the gauges. Stores and Managers work on.
+// Close ends the callbacks of the gauges and counters: what was not exported before
+// is not any more. Stores and Managers work on.
 func (t *Telemetry) Close() error { return t.callback.Unregister() }
 
 // CountLeases adds what count returns to the gauge leasing.active_leases.current:
@@ -163,9 +169,9 @@ func (t *Telemetry) CountLeases(provider string, count func() int64) {
 	p.counts = append(p.counts, count)
 }
 
-// isPlaceholder reports whether this is the global provider that OpenTelemetry
-// starts with. Its spans cost memory and record nothing.
-func isPlaceholder(p trace.TracerProvider) bool {
+// isPlaceholder reports whether this is a global provider that OpenTelemetry starts
+// with. The spans of the tracer's cost memory and record nothing.
+func isPlaceholder(p any) bool {
 	t := reflect.TypeOf(p)
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"
 }
@@ -177,7 +183,7 @@ func (t *Telemetry) tracing() bool {
 
 // recording reports whether anything records at all.
 func (t *Telemetry) recording(ctx context.Context) bool {
-	return t.logger != nil || t.tracing() || t.metrics.enabled(ctx)
+	return t.logger != nil || t.tracing() || t.enabled(ctx)
 }
 
 // moduleVersion returns the version of this module in the binary.

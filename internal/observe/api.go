@@ -77,11 +77,11 @@ type routeSeries struct {
 
 // Started implements api.Observer.
 func (o *apiObserver) Started(ctx context.Context, r api.Observed) context.Context {
+	if o.tracer == nil {
+		return withRemote(ctx, r.Trace) // for logs
+	}
 	request := trace.SpanContextFromContext(ctx) // of a batch; otherwise there is none
 	ctx = withRemote(ctx, r.Trace)
-	if o.tracer == nil {
-		return ctx
-	}
 	var links []trace.Link
 	if request.IsValid() && !request.Equal(trace.SpanContextFromContext(ctx)) { // the request is not the parent then
 		links = []trace.Link{{SpanContext: request}}
@@ -98,8 +98,10 @@ func (o *apiObserver) Started(ctx context.Context, r api.Observed) context.Conte
 func (o *apiObserver) Ended(ctx context.Context, r api.Observed, out api.Outcome) {
 	route := o.route(r.Route)
 	route.status(r.Route, out.Status).n.Add(1)
-	if refusal := o.refusals[out.Code]; refusal != nil {
-		refusal.n.Add(1)
+	if out.Code != "" {
+		if refusal := o.refusals[out.Code]; refusal != nil {
+			refusal.n.Add(1)
+		}
 	}
 	switch {
 	case out.Waited:

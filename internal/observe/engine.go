@@ -35,7 +35,7 @@ func (p *Program) Engine() (*local.Observer, error) {
 type Figures interface{ Figures() local.Figures }
 
 // WatchEngine adds what is read from the engine when metrics are. Call end before
-// the engine closes: it exports the last figures.
+// the engine closes, and FlushMetrics before end: it exports the last figures.
 func (p *Program) WatchEngine(e Figures) (end func() error, err error) {
 	m := instruments{meter: p.meter()}
 	leases := m.observed("leasehold.leases", "Live leases, those on blobs too.", "")
@@ -70,8 +70,8 @@ func (p *Program) WatchEngine(e Figures) (end func() error, err error) {
 		}
 		return nil
 	}, leases, queue, history, database, free, reserve, failures, runs, removed)
-	return func() error {
-		p.flushMetrics()
-		return registration.Unregister()
-	}, err
+	if err != nil {
+		return nil, err
+	}
+	return registration.Unregister, nil
 }

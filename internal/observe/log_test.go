@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -174,5 +176,18 @@ func TestEnvironmentCarrier(t *testing.T) {
 	}
 	if (&carrier{}).Get("other") != "" || len((&carrier{}).Keys()) != 2 {
 		t.Error("a carrier has more than it has")
+	}
+}
+
+// BenchmarkLog writes a record such as the API's for an acquire.
+func BenchmarkLog(b *testing.B) {
+	log := NewLog(io.Discard, true, slog.LevelInfo)
+	defer log.Close()
+	logger, ctx := log.Logger(), context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		logger.LogAttrs(ctx, slog.LevelInfo, "acquired",
+			slog.String("resource", "6f1e6a1e-6a3e-4a0c-9b1e-0a8f6a1e6a3e"), slog.String("holder", "worker"), slog.Uint64("token", 123456),
+			slog.Duration("took", 123*time.Microsecond), slog.String("caller", "anonymous"))
 	}
 }

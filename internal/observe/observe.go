@@ -157,8 +157,8 @@ func (p *Program) Page() http.Handler {
 // Tracing reports whether spans are exported.
 func (p *Program) Tracing() bool { return p.config.traces.export }
 
-// flushMetrics exports metrics now, if that can be done soon.
-func (p *Program) flushMetrics() {
+// FlushMetrics exports metrics now, if that can be done soon.
+func (p *Program) FlushMetrics() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
 	defer cancel()
 	if err := p.flush(ctx); err != nil {

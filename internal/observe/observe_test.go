@@ -277,7 +277,7 @@ func TestExportRefused(t *testing.T) {
 		_, span := p.tracer().Start(context.Background(), "s")
 		span.End()
 		log.Logger().Info("words")
-		p.flushMetrics()
+		p.FlushMetrics()
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}

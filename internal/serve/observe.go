@@ -81,8 +81,11 @@ func (o *observers) page() http.Handler {
 	return o.program.Page()
 }
 
-// close ends what reads the store.
+// close exports the last figures, and ends what reads the store.
 func (o *observers) close() error {
+	if o.program != nil {
+		o.program.FlushMetrics()
+	}
 	var err error
 	for _, end := range o.endings {
 		err = errors.Join(err, end())
