@@ -13,8 +13,10 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/powers"
+	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/azblob"
+	"github.com/leasehold/leasehold/store/chaos"
 	"github.com/leasehold/leasehold/storetest"
 )
 
@@ -56,19 +58,29 @@ func azblobHarness(bubble bool) storetest.Harness {
 // TestAzblobOnOurAPI runs the contract in bubbles, with the project's own server.
 func TestAzblobOnOurAPI(t *testing.T) {
 	testserver.Wanted(t)
+	runOnOurAPI(t, func(s *azblob.Store) leasehold.Store { return s })
+}
+
+// TestAzblobThroughChaos runs it once more, through a wrapper that injects no fault.
+func TestAzblobThroughChaos(t *testing.T) {
+	if !soak.Long() {
+		t.Skip("make soak runs the suite once more, through chaos")
+	}
+	runOnOurAPI(t, func(s *azblob.Store) leasehold.Store { return chaos.Wrap(s, nil) })
+}
+
+func runOnOurAPI(t *testing.T, wrap func(*azblob.Store) leasehold.Store) {
 	h := azblobHarness(true)
 	apis := map[leasehold.Store]*azureAPI{}
-	h.Open = func(t testing.TB) leasehold.Store {
-		api := newAzureAPI(t)
-		s := onAzureAPI(t, api)
+	open := func(t testing.TB, api *azureAPI) leasehold.Store {
+		s := wrap(onAzureAPI(t, api))
 		apis[s] = api
 		return s
 	}
+	h.Open = func(t testing.TB) leasehold.Store { return open(t, newAzureAPI(t)) }
 	h.Reopen = func(t testing.TB, old leasehold.Store) leasehold.Store {
 		_ = old.Close()
-		s := onAzureAPI(t, apis[old])
-		apis[s] = apis[old]
-		return s
+		return open(t, apis[old])
 	}
 	storetest.Run(t, h)
 }
