@@ -4,6 +4,7 @@ package serve
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -43,6 +44,13 @@ func TestStartRefuses(t *testing.T) {
 		{"reserve", func(o *Options) { o.Reserve = -1 }, ErrOptions, "--reserve"},
 		{"connections", func(o *Options) { o.MaxConnections = 0 }, ErrOptions, "--max-connections"},
 		{"a server as the store", func(o *Options) { o.Store = "http://127.0.0.1:1" }, ErrOptions, "--store"},
+		{"a store that finds nothing by id", func(o *Options) { o.Store = "azblob://account/leases" }, ErrOptions, "cannot find a lease by its id"},
+		{"the name of the health check", func(o *Options) { o.Health.Name = "a\x00" }, ErrOptions, "--health-name"},
+		{"its ttl", func(o *Options) { o.Health.TTL = time.Microsecond }, ErrOptions, "--health-ttl"},
+		{"its timeout", func(o *Options) { o.Health.Timeout = -1 }, ErrOptions, "--health-timeout"},
+		{"client certificates without tokens", func(o *Options) {
+			o.TLS.CertFile, o.TLS.KeyFile, o.TLS.ClientCAFile = "x", "y", "z"
+		}, ErrOptions, "--token-file"},
 		{"an open listener", func(o *Options) { o.Listen = "0.0.0.0:0" }, ErrOptions, "--token-file"},
 		{"an open blob listener", func(o *Options) { o.BlobListen = "0.0.0.0:0" }, ErrOptions, "--blob-accounts"},
 		{"snapshots", func(o *Options) { o.BlobSnapshotTTL = -time.Second }, ErrOptions, "--blob-snapshot-ttl"},
@@ -67,6 +75,20 @@ func TestStartRefuses(t *testing.T) {
 }
 
 // An insecure server answers to the address that it was given.
+// What clients break is no error of the server; a panic is.
+func TestLogOfHTTP(t *testing.T) {
+	var out strings.Builder
+	log := &httpLog{slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	for _, line := range []string{"http: TLS handshake error\n", "http: panic serving\n"} {
+		if n, err := log.Write([]byte(line)); n != len(line) || err != nil {
+			t.Errorf("Write(%q) = %d, %v", line, n, err)
+		}
+	}
+	if got := out.String(); !strings.Contains(got, `level=DEBUG msg="http: TLS handshake error"`) || !strings.Contains(got, `level=ERROR msg="http: panic serving"`) {
+		t.Errorf("the log is %s", got)
+	}
+}
+
 func TestAllHosts(t *testing.T) {
 	for listen, want := range map[string][]string{
 		"192.0.2.7:8105": {"192.0.2.7", "other"}, "[2001:db8::1]:8105": {"[2001:db8::1]", "other"}, ":8105": {"other"},
