@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
-	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/redis/go-redis/v9"
@@ -80,24 +79,21 @@ type pair struct {
 func TestDifferential(t *testing.T) {
 	client := newClient(t, testserver.Redis(t).Addr)
 	var names prefixes
-	rounds := soak.Rounds(1, 20)
-	for range rounds {
-		rapid.Check(t, func(rt *rapid.T) {
-			store, err := New(client, &Options{KeyPrefix: names.next()})
-			if err != nil {
-				rt.Fatal(err)
-			}
-			defer store.Close()
-			p := &pair{t: rt, ctx: t.Context(), store: store, client: client, tokens: map[uint64]uint64{}, model: model{rows: map[string]machine.Row{}}}
-			for range 4 {
-				p.ids = append(p.ids, leasehold.NewID())
-			}
-			rt.Repeat(map[string]func(*rapid.T){
-				"acquire": p.acquire, "renew": p.renew, "release": p.release, "break": p.breakLease,
-				"change": p.change, "transfer": p.transfer, "pass": p.pass, "": p.compare,
-			})
+	rapid.Check(t, func(rt *rapid.T) {
+		store, err := New(client, &Options{KeyPrefix: names.next()})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer store.Close()
+		p := &pair{t: rt, ctx: t.Context(), store: store, client: client, tokens: map[uint64]uint64{}, model: model{rows: map[string]machine.Row{}}}
+		for range 4 {
+			p.ids = append(p.ids, leasehold.NewID())
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"acquire": p.acquire, "renew": p.renew, "release": p.release, "break": p.breakLease,
+			"change": p.change, "transfer": p.transfer, "pass": p.pass, "": p.compare,
 		})
-	}
+	})
 }
 
 var (
