@@ -22,7 +22,7 @@ help: ## show this list
 
 .PHONY: deps
 deps: ## install what all tests need beyond Go (Debian; only what is missing)
-	@scripts/deps redis-server
+	@scripts/deps redis-server etcd-server postgresql pgbouncer
 
 .PHONY: deps-test
 deps-test:

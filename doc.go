@@ -9,17 +9,19 @@
 //	})
 //
 // A program uses a Manager: Do and Lead run a function under a lease, Acquire
-// and TryAcquire return a handle. A driver implements Store: the packages below
+// and TryAcquire return a handle. AcquireOptions.Claims request one lease on several
+// names, or on patterns such as src/auth/**, all or none, shared or exclusively. A driver implements Store: the packages below
 // store do, and package storetest checks them.
 //
-// Read lease.go, store.go and errors.go for the vocabulary, manager.go for the
+// Read lease.go, claim.go, store.go and errors.go for the vocabulary, manager.go for the
 // client, and manager_renew.go for how a lease is kept.
 //
 // # What is promised
 //
-// The store grants a resource to one lease at a time, and only its clock decides
-// when that lease has ended. Each grant has a larger fencing token than every
-// earlier grant of that resource.
+// The store grants a resource to one lease at a time, or to several that share it, and
+// only its clock decides when a lease has ended. Each grant has a larger fencing token
+// than every earlier grant of that resource. So a guard that refuses all but the newest
+// token refuses earlier ones of those who share: it suits exclusive leases.
 //
 // The Manager ends a lease's context before the store can grant the resource to
 // another holder, provided that this process runs and that the two clocks run at

@@ -118,6 +118,15 @@ type Error struct {
 
 	// Current is the lease in the way, without its id.
 	Current *Lease
+	// Overlap is where the requested claims and those of Current meet, if either has
+	// claims.
+	Overlap *Overlap
+	// Reserved is the holder for whom the resource is kept free: one that waits for
+	// several, of which Current has another, or waits to have it exclusively.
+	Reserved string
+	// Cycle explains ReasonDeadlock: each holder waits for the next, the last for the
+	// first.
+	Cycle []WaitEdge
 	// Waiting is how many waiters stand in the queue.
 	Waiting int
 	// RetryAfter is when another request may succeed; zero where unknown.
@@ -151,12 +160,17 @@ func (e *Error) Error() string {
 func (e *Error) message() string {
 	switch e.Reason {
 	case ReasonHeld:
-		return e.heldBy("held") + e.queue() + e.retry()
+		if e.Reserved != "" {
+			return fmt.Sprintf("free, but kept for %.64q, who came first and waits for more", e.Reserved) + e.overlap() + e.queue() + e.retry()
+		}
+		return e.heldBy("held") + e.overlap() + e.queue() + e.retry()
+	case ReasonDeadlock:
+		return "to wait here would never end" + e.cycle() + "; release what you hold and begin again"
 	case ReasonBreaking:
 		if e.Current == nil {
 			return fmt.Sprintf("the lease is being broken and ends in %v; finish the work, or try again to acquire it then", round(e.Remaining))
 		}
-		return e.heldBy("being broken, still held") + e.queue() + e.retry()
+		return e.heldBy("being broken, still held") + e.overlap() + e.queue() + e.retry()
 	case ReasonMissing:
 		return e.heldBy("held") + "; show its lease id to write"
 	case ReasonInvalid:
@@ -164,13 +178,16 @@ func (e *Error) message() string {
 	case ReasonUnsupported:
 		return strings.Replace("the "+e.Store+" store cannot do this; choose a store that can", "  ", " ", 1)
 	case ReasonTimeout:
-		return fmt.Sprintf("still held by another after waiting %v", round(e.Waited)) + e.queue() + "; ask again, or wait longer"
+		return fmt.Sprintf("still held by another after waiting %v", round(e.Waited)) + e.overlap() + e.queue() + "; ask again, or wait longer"
 	case ReasonRateLimited:
 		if e.RetryAfter <= 0 {
 			return "too many requests; try again later"
 		}
 		return "too many requests" + e.retry()
 	case ReasonTooMany:
+		if e.Field == "namespace" {
+			return "too many live leases in the namespace, at most " + e.Problem + "; release some, or divide the namespace"
+		}
 		return "too many live leases" + e.usedUp() + "; release some, or raise the setting"
 	}
 	if s, ok := messages[e.Reason]; ok {
@@ -181,7 +198,6 @@ func (e *Error) message() string {
 
 // messages are those that do not depend on the error's fields.
 var messages = map[Reason]string{
-	ReasonDeadlock:         "to wait here would close a circle of waiters; release what you hold and begin again",
 	ReasonIDInUse:          "the proposed lease id is in use; propose a new one",
 	ReasonExpired:          "the lease has expired; acquire a new one with a new lease id",
 	ReasonReleased:         "the lease was released; acquire a new one with a new lease id",
@@ -212,6 +228,40 @@ func (e *Error) heldBy(how string) string {
 		return s + " without an end"
 	}
 	return s + fmt.Sprintf(" for another %v", round(e.Current.Remaining))
+}
+
+// overlap says where the claims meet.
+func (e *Error) overlap() string {
+	if e.Overlap == nil {
+		return ""
+	}
+	if part := e.Overlap.Part; part == e.Overlap.Requested.Pattern && part == e.Overlap.Held.Pattern {
+		return fmt.Sprintf("; both claim %.64q", part)
+	}
+	return fmt.Sprintf("; %.64q overlaps with %.64q at %.64q", e.Overlap.Requested, e.Overlap.Held, e.Overlap.Part)
+}
+
+// maxShownEdges keeps the message of a long circle readable; Cycle has all of it.
+const maxShownEdges = 4
+
+// cycle says who waits for whom.
+func (e *Error) cycle() string {
+	var b strings.Builder
+	for i, w := range e.Cycle {
+		if i == maxShownEdges {
+			fmt.Fprintf(&b, ", and so on over %d holders", len(e.Cycle))
+			break
+		}
+		fmt.Fprintf(&b, "%s %.64q waits for %.64q of %.64q", separate(i), w.Holder, w.Claim, w.HeldBy)
+	}
+	return b.String()
+}
+
+func separate(i int) string {
+	if i == 0 {
+		return ":"
+	}
+	return ","
 }
 
 func (e *Error) queue() string {
@@ -265,12 +315,12 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// copyHolder copies who holds the resource and how many wait from an earlier
-// answer.
+// copyHolder copies who holds the resource, where claims meet and how many wait from
+// an earlier answer.
 func (e *Error) copyHolder(last error) {
 	var l *Error
 	if errors.As(last, &l) {
-		e.Current, e.Waiting = l.Current, l.Waiting
+		e.Current, e.Overlap, e.Reserved, e.Waiting = l.Current, l.Overlap, l.Reserved, l.Waiting
 	}
 }
 

@@ -158,6 +158,11 @@ func TestEveryMessageSaysWhatToDo(t *testing.T) {
 func TestMessages(t *testing.T) {
 	current := leasehold.Lease{Holder: "ann", Token: 7, Remaining: 40*time.Second + 123456789}
 	endless := leasehold.Lease{Holder: "ann", Token: 7, Remaining: leasehold.Infinite}
+	overlap := leasehold.Overlap{
+		Requested: leasehold.Claim{Namespace: "repo", Pattern: "src/**"},
+		Held:      leasehold.Claim{Namespace: "repo", Pattern: "*.go", Mode: leasehold.Shared},
+		Part:      "src.go",
+	}
 	for _, tt := range []struct {
 		err  leasehold.Error
 		want string
@@ -176,6 +181,24 @@ func TestMessages(t *testing.T) {
 			`acquire: still held by another after waiting 3s; 1 waiting; ask again, or wait longer`},
 		{leasehold.Error{Reason: leasehold.ReasonRateLimited},
 			`too many requests; try again later`},
+		{leasehold.Error{Reason: leasehold.ReasonHeld, Op: "acquire", Current: &current, Waiting: 2, Overlap: &overlap},
+			`acquire: held by "ann" (token 7) for another 40.1s; "repo src/**" overlaps with "repo *.go (shared)" at "src.go"; 2 waiting; try again later, or wait for it`},
+		{leasehold.Error{Reason: leasehold.ReasonBreaking, Op: "acquire", Current: &current, Overlap: &overlap, RetryAfter: time.Second},
+			`acquire: being broken, still held by "ann" (token 7) for another 40.1s; "repo src/**" overlaps with "repo *.go (shared)" at "src.go"; try again in 1s`},
+		{leasehold.Error{Reason: leasehold.ReasonHeld, Op: "acquire", Resource: "job", Reserved: "bob", Current: &current, Waiting: 1,
+			Overlap: &leasehold.Overlap{Requested: leasehold.Claim{Pattern: "job"}, Held: leasehold.Claim{Pattern: "job"}, Part: "job"}},
+			`acquire "job": free, but kept for "bob", who came first and waits for more; both claim "job"; 1 waiting; try again later, or wait for it`},
+		{leasehold.Error{Reason: leasehold.ReasonHeld, Op: "acquire", Resource: "job", Reserved: "bob", RetryAfter: 2 * time.Second},
+			`acquire "job": free, but kept for "bob", who came first and waits for more; try again in 2s`},
+		{leasehold.Error{Reason: leasehold.ReasonDeadlock, Op: "acquire", Cycle: []leasehold.WaitEdge{
+			{Holder: "bob", Claim: leasehold.Claim{Pattern: "x"}, HeldBy: "ann"},
+			{Holder: "ann", Claim: leasehold.Claim{Namespace: "repo", Pattern: "src/**", Mode: leasehold.Shared}, HeldBy: "bob"},
+		}},
+			`acquire: to wait here would never end: "bob" waits for "x" of "ann", "ann" waits for "repo src/** (shared)" of "bob"; release what you hold and begin again`},
+		{leasehold.Error{Reason: leasehold.ReasonDeadlock},
+			`to wait here would never end; release what you hold and begin again`},
+		{leasehold.Error{Reason: leasehold.ReasonTooMany, Op: "acquire", Field: "namespace", Problem: "200000"},
+			`acquire: too many live leases in the namespace, at most 200000; release some, or divide the namespace`},
 		{leasehold.Error{Reason: leasehold.ReasonUnsupported, Op: "break", Store: "etcd"},
 			`break: the etcd store cannot do this; choose a store that can`},
 		{leasehold.Error{Reason: leasehold.ReasonUnsupported},
@@ -190,9 +213,18 @@ func TestMessages(t *testing.T) {
 // TestMessagesStayShort: names may be long and hostile, log lines must not be.
 func TestMessagesStayShort(t *testing.T) {
 	for _, name := range []string{strings.Repeat("x", 5000), strings.Repeat("é", 600), "a\nlevel=ERROR", "\xff\x00", strings.Repeat("\x80", 1000)} {
-		err := &leasehold.Error{Reason: leasehold.ReasonHeld, Op: "acquire", Resource: name, Current: &leasehold.Lease{Holder: name}}
-		if got := err.Error(); len(got) > 700 || strings.ContainsAny(got, "\n\x00") {
-			t.Errorf("Error() = %d bytes, %.80q; want one short line", len(got), got)
+		claim := leasehold.Claim{Namespace: name, Pattern: name}
+		for most, err := range map[int]*leasehold.Error{
+			700: {Reason: leasehold.ReasonHeld, Op: "acquire", Resource: name, Current: &leasehold.Lease{Holder: name}},
+			1600: {Reason: leasehold.ReasonHeld, Op: "acquire", Resource: name, Current: &leasehold.Lease{Holder: name},
+				Overlap: &leasehold.Overlap{Requested: claim, Held: claim, Part: name}},
+			1601: {Reason: leasehold.ReasonHeld, Op: "acquire", Resource: name, Reserved: name,
+				Overlap: &leasehold.Overlap{Requested: claim, Held: claim, Part: name}},
+			1602: {Reason: leasehold.ReasonDeadlock, Op: "acquire", Resource: name, Cycle: []leasehold.WaitEdge{{Holder: name, Claim: claim, HeldBy: name}}},
+		} {
+			if got := err.Error(); len(got) > most || strings.ContainsAny(got, "\n\x00") {
+				t.Errorf("Error() = %d bytes, %.80q; want one short line", len(got), got)
+			}
 		}
 	}
 }

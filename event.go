@@ -124,7 +124,8 @@ func (ClockJumped) event()    {}
 // however many requests it takes. Options.Trace gets it before the first.
 type Operation struct {
 	Kind     OperationKind
-	Resource string
+	Resource string  // empty while a lease on Claims is being acquired
+	Claims   []Claim // of such a lease, else nil; shared, like Metadata
 	Holder   string
 	Token    uint64            // zero while the lease is being acquired
 	TTL      time.Duration     // requested; zero for other kinds than an acquire

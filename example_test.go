@@ -70,6 +70,71 @@ func ExampleManager_TryAcquire() {
 	// anna releases: <nil>
 }
 
+// Claim files and directories in one step, all or none. If another holder has a part,
+// the error says who, and where the two overlap.
+func ExampleManager_TryAcquire_paths() {
+	ctx := context.Background()
+	store := memory.New()
+	defer store.Close()
+	anna := newManager(store, &leasehold.Options{Holder: "anna"})
+	defer anna.Close(ctx)
+	ben := newManager(store, &leasehold.Options{Holder: "ben"})
+	defer ben.Close(ctx)
+
+	held, err := anna.TryAcquire(ctx, "", leasehold.AcquireOptions{
+		Claims: leasehold.Paths("repo", "src/auth/**", "go.mod"),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("anna holds", held.Claims())
+
+	_, err = ben.TryAcquire(ctx, "", leasehold.AcquireOptions{Claims: leasehold.Paths("repo", "docs/**", "src/*/login.go")})
+	var e *leasehold.Error
+	if errors.Is(err, leasehold.ErrHeld) && errors.As(err, &e) {
+		fmt.Printf("ben: %s has %s\n", e.Current.Holder, e.Overlap.Part)
+	}
+	held.ReleaseWithNote(ctx, "login.go needs a test")
+
+	next, err := ben.TryAcquire(ctx, "", leasehold.AcquireOptions{Claims: leasehold.Paths("repo", "src/auth/login.go")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, note := range next.Notes() {
+		fmt.Printf("%s left a note: %s\n", note.From, note.Text)
+	}
+
+	// Output:
+	// anna holds [repo src/auth/** repo go.mod]
+	// ben: anna has src/auth/login.go
+	// anna left a note: login.go needs a test
+}
+
+// Share a resource with other readers; a writer has to wait for all of them.
+func ExampleManager_Acquire_shared() {
+	ctx := context.Background()
+	store := memory.New()
+	defer store.Close()
+	readers := leasehold.AcquireOptions{Claims: []leasehold.Claim{{Pattern: "report", Mode: leasehold.Shared}}}
+	manager := newManager(store, nil)
+	defer manager.Close(ctx)
+
+	for range 2 {
+		held, err := manager.Acquire(ctx, "", readers)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("reads", held.Claims()[0])
+	}
+	_, err := manager.TryAcquire(ctx, "report") // exclusively
+	fmt.Println("a writer waits:", errors.Is(err, leasehold.ErrHeld))
+
+	// Output:
+	// reads report (shared)
+	// reads report (shared)
+	// a writer waits: true
+}
+
 // Wait for a lease, but not for ever.
 func ExampleManager_Acquire() {
 	ctx := context.Background()

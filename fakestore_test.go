@@ -2,7 +2,9 @@ package leasehold
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -291,4 +293,88 @@ func (s *fakeQueue) Wait(ctx context.Context, r AcquireRequest) (Grant, error) {
 			return Grant{}, &Error{Reason: ReasonCancelled, Op: "acquire", Resource: r.Resource, Cause: context.Cause(ctx)}
 		}
 	}
+}
+
+// fakeSets is a fakeStore that grants Claims, all of which conflict with each other if
+// they are equal, and keeps notes. It finds leases by their ids.
+type fakeSets struct {
+	*fakeStore
+	sets  map[ID]Lease // what was granted
+	notes []Note       // for the next grant
+}
+
+func newFakeSets() *fakeSets { return &fakeSets{fakeStore: newFakeStore(), sets: map[ID]Lease{}} }
+
+func (s *fakeSets) Acquire(ctx context.Context, r AcquireRequest) (Grant, error) {
+	s.mu.Lock()
+	known, ok := s.sets[r.ID]
+	if !ok {
+		known = Lease{Resource: fmt.Sprint(SetPrefix, len(s.sets)+1), Claims: r.Claims, Notes: s.notes}
+	}
+	for id, l := range s.sets {
+		if id != r.ID && s.row(l.Resource).State.Locked() && slices.Equal(l.Claims, r.Claims) {
+			defer s.mu.Unlock()
+			return Grant{}, s.refuse("acquire", s.row(l.Resource), ReasonHeld)
+		}
+	}
+	s.sets[r.ID] = known
+	s.mu.Unlock()
+	r.Resource = known.Resource
+	g, err := s.fakeStore.Acquire(ctx, r)
+	g.Claims, g.Notes = known.Claims, known.Notes
+	return g, err
+}
+
+func (s *fakeSets) Release(ctx context.Context, r ReleaseRequest) (Lease, error) {
+	if r.Resource == "" {
+		l, err := s.Find(ctx, r.ID)
+		if err != nil {
+			return l, err
+		}
+		r.Resource = l.Resource
+	}
+	l, err := s.fakeStore.Release(ctx, r)
+	if err == nil && r.Note != "" {
+		s.notes = []Note{{From: l.Holder, Text: r.Note}}
+	}
+	return l, err
+}
+
+func (s *fakeSets) Find(_ context.Context, id ID) (Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l, ok := s.sets[id]; ok {
+		return l, nil
+	}
+	return Lease{}, &Error{Reason: ReasonNotFound, Op: "find"}
+}
+
+// plainStore is a fakeStore that refuses what stores without sets and notes refuse.
+type plainStore struct{ *fakeQueue }
+
+func (s plainStore) Acquire(ctx context.Context, r AcquireRequest) (Grant, error) {
+	s.mu.Lock()
+	s.calls["any acquire"]++
+	s.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return Grant{}, err
+	}
+	return s.fakeQueue.Acquire(ctx, r)
+}
+
+func (s plainStore) Wait(ctx context.Context, r AcquireRequest) (Grant, error) {
+	s.mu.Lock()
+	s.calls["any wait"]++
+	s.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return Grant{}, err
+	}
+	return s.fakeQueue.Wait(ctx, r)
+}
+
+func (s plainStore) Release(ctx context.Context, r ReleaseRequest) (Lease, error) {
+	if err := r.Validate(); err != nil {
+		return Lease{}, err
+	}
+	return s.fakeQueue.Release(ctx, r)
 }

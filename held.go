@@ -25,6 +25,8 @@ type Held struct {
 	id         ID
 	token      uint64
 	metadata   map[string]string
+	claims     []Claim
+	notes      []Note
 	acquiredAt time.Time
 	renew      bool            // the Manager renews
 	runsFunc   bool            // a function of Do or Lead runs under it
@@ -75,7 +77,7 @@ func (h *Held) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("resource", h.resource), slog.String("holder", h.holder), slog.Uint64("token", h.token))
 }
 
-// Resource returns the name of the resource.
+// Resource returns the name of the resource, or of the lease where it covers several.
 func (h *Held) Resource() string { return h.resource }
 
 // Holder returns the name under which the lease is held.
@@ -90,6 +92,13 @@ func (h *Held) Token() uint64 { return h.token }
 
 // Metadata returns the lease's metadata. It is shared: read it, do not change it.
 func (h *Held) Metadata() map[string]string { return h.metadata }
+
+// Claims returns what the lease covers if it was acquired by Claims, in their order;
+// else nil. They are shared: read them, do not change them.
+func (h *Held) Claims() []Claim { return h.claims }
+
+// Notes returns what the holders before left for this one. They are shared as well.
+func (h *Held) Notes() []Note { return h.notes }
 
 // AcquiredAt returns when the store granted the lease, for people.
 func (h *Held) AcquiredAt() time.Time { return h.acquiredAt }
@@ -246,5 +255,5 @@ func (h *Held) info() EventInfo {
 
 // operation describes an operation on the lease.
 func (h *Held) operation(kind OperationKind) Operation {
-	return Operation{Kind: kind, Resource: h.resource, Holder: h.holder, Token: h.token, Metadata: h.metadata, Acquired: h.origin}
+	return Operation{Kind: kind, Resource: h.resource, Claims: h.claims, Holder: h.holder, Token: h.token, Metadata: h.metadata, Acquired: h.origin}
 }

@@ -23,11 +23,27 @@ const (
 // reached; the lease then ends by itself. Further calls wait for the first and
 // return what it returned.
 func (h *Held) Release(ctx context.Context) error {
-	return h.release(context.WithoutCancel(ctx))
+	return h.release(context.WithoutCancel(ctx), "")
+}
+
+// ReleaseWithNote is Release with a note for the next holder, who finds it in
+// Held.Notes. A note outside the limits is ErrInvalid, and the lease stays held. A
+// store that keeps no notes releases the lease all the same; the error then matches
+// ErrUnsupported.
+//
+// A function of Do or Lead calls it as its last step. A lease that was lost, or
+// released before, leaves no note.
+func (h *Held) ReleaseWithNote(ctx context.Context, note string) error {
+	if err := checkNote(note); err != nil {
+		e := asError("release", h.resource, err)
+		e.Op, e.Resource = "release", h.resource
+		return e
+	}
+	return h.release(context.WithoutCancel(ctx), note)
 }
 
 // release is Release, except that the context can end it.
-func (h *Held) release(ctx context.Context) error {
+func (h *Held) release(ctx context.Context, note string) error {
 	h.r.mu.Lock()
 	if h.done != nil {
 		h.r.mu.Unlock()
@@ -42,19 +58,26 @@ func (h *Held) release(ctx context.Context) error {
 	}
 	h.r.mu.Unlock()
 	defer close(h.done)
-	h.result = h.sendRelease(ctx, lost)
+	h.result = h.sendRelease(ctx, lost, note)
 	return h.result
 }
 
 // sendRelease sends the release and notifies the observer. A lease that was lost
 // at its safety line may live on in the store: it is released as well, unless
 // the store itself has said that it is gone.
-func (h *Held) sendRelease(ctx context.Context, lost *Error) error {
+func (h *Held) sendRelease(ctx context.Context, lost *Error, note string) error {
 	if h.gone {
 		return lost
 	}
 	ctx, ended := h.r.options.startOperation(ctx, h.operation(OperationRelease))
-	err := releaseWithRetry(ctx, h.r.store, ReleaseRequest{ID: h.id, Resource: h.resource, Holder: h.holder, Token: h.token})
+	r := ReleaseRequest{ID: h.id, Resource: h.resource, Holder: h.holder, Token: h.token, Note: note}
+	err := releaseWithRetry(ctx, h.r.store, r)
+	var noNote error
+	if note != "" && errors.Is(err, ErrUnsupported) {
+		noNote = err
+		r.Note = ""
+		err = releaseWithRetry(ctx, h.r.store, r)
+	}
 	ended(h.token, err)
 	if lost != nil {
 		return lost
@@ -67,7 +90,7 @@ func (h *Held) sendRelease(ctx context.Context, lost *Error) error {
 		return h.end
 	}
 	h.r.observer.notify(Released{EventInfo: h.info(), Err: err})
-	return err
+	return firstError(err, noNote)
 }
 
 // releaseWithRetry releases a lease, and tries again until its deadline where
@@ -85,7 +108,7 @@ func releaseWithRetry(ctx context.Context, store Store, r ReleaseRequest) error 
 		switch {
 		case err == nil, answerLost && ReasonOf(err) == ReasonReleased:
 			return nil
-		case classify(err) != transient:
+		case classify(err) != transient, r.Note != "" && errors.Is(err, ErrUnsupported):
 			return err
 		}
 		e := asError("release", r.Resource, err)
@@ -101,12 +124,15 @@ func releaseWithRetry(ctx context.Context, store Store, r ReleaseRequest) error 
 // lost, the request may still be on its way: "not found" is then tried again
 // until the deadline, and once more when the Manager starts to close, which ends
 // open. Origin has the values of the operation that requested the grant.
-func releaseUnclaimed(open, origin context.Context, store Store, r AcquireRequest, answerLost bool) {
+func releaseUnclaimed(open, origin context.Context, store Store, r ReleaseRequest, answerLost bool) {
+	if _, finds := store.(Finder); r.Resource == "" && !finds {
+		return // it expires
+	}
 	ctx, cancel := context.WithTimeout(origin, releaseTimeout)
 	defer cancel()
 	pause := firstReleasePause
 	for {
-		err := releaseWithRetry(ctx, store, ReleaseRequest{ID: r.ID, Resource: r.Resource, Holder: r.Holder, Why: WhyAbandoned})
+		err := releaseWithRetry(ctx, store, r)
 		if !answerLost || !errors.Is(err, ErrNotFound) || open.Err() != nil {
 			return
 		}

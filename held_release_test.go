@@ -154,3 +154,44 @@ func TestReleaseDuringARenewal(t *testing.T) {
 		wantLost(t, h, ReasonReleased)
 	})
 }
+
+func TestReleaseWithNote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSets()
+		m := newManager(t, s, nil)
+		h := mustTry(t, m, "", AcquireOptions{Claims: testClaims})
+		err := h.ReleaseWithNote(t.Context(), string(make([]byte, MaxNote+1)))
+		wantErr(t, "ReleaseWithNote of a long note", err, ErrInvalid)
+		wantHeld(t, h)
+		if err := h.ReleaseWithNote(ended(), "half done\nsee TODO"); err != nil {
+			t.Errorf("ReleaseWithNote = %v", err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Errorf("Release after it = %v, want its result", err)
+		}
+		next := mustTry(t, m, "", AcquireOptions{Claims: testClaims})
+		if diff := cmp.Diff([]Note{{From: m.Holder(), Text: "half done\nsee TODO"}}, next.Notes()); diff != "" {
+			t.Errorf("Notes() of the next holder -want +got:\n%s", diff)
+		}
+	})
+}
+
+// TestReleaseWithNoteUnsupported: the lease must not stay held for the sake of a note.
+func TestReleaseWithNoteUnsupported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plainStore{&fakeQueue{fakeStore: newFakeStore()}}
+		var log recorder
+		h := mustTry(t, newManager(t, s, &Options{Observe: log.observe}), "a")
+		began := time.Now()
+		wantErr(t, "ReleaseWithNote", h.ReleaseWithNote(t.Context(), "for the next"), ErrUnsupported)
+		if s.state("a").State != StateReleased || time.Since(began) != 0 {
+			t.Errorf("the row is %v after %v, want released at once", s.state("a").State, time.Since(began))
+		}
+		synctest.Wait()
+		for _, e := range log.all() {
+			if r, ok := e.(Released); ok && r.Err != nil {
+				t.Errorf("the event says %v, want a release without an error", r.Err)
+			}
+		}
+	})
+}

@@ -96,6 +96,14 @@ type Lease struct {
 	// the last to carry it. It is shared with the store: read it, do not change
 	// it.
 	Metadata map[string]string
+
+	// Claims are what the lease covers if it was acquired by Claims, in their order.
+	// Nil: Resource, exclusively. Shared with the store, like Metadata.
+	Claims []Claim
+
+	// Notes are what the holders before left for this one. Like the ID they are set
+	// only in answers to the owner.
+	Notes []Note
 }
 
 // Grant is the answer to a successful acquire.

@@ -96,3 +96,88 @@ func TestMaxToken(t *testing.T) {
 		t.Errorf("MaxToken = %d, want 2^53 - 1", uint64(leasehold.MaxToken))
 	}
 }
+
+func TestModes(t *testing.T) {
+	for name, want := range map[string]leasehold.Mode{"": leasehold.Exclusive, "exclusive": leasehold.Exclusive, "shared": leasehold.Shared} {
+		if got, err := leasehold.ParseMode(name); got != want || err != nil {
+			t.Errorf("ParseMode(%q) = %v, %v; want %v", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"Shared", "exclusive ", "read", strings.Repeat("a", 5000)} {
+		_, err := leasehold.ParseMode(name)
+		if !errors.Is(err, leasehold.ErrInvalid) {
+			t.Errorf("ParseMode(%.20q) = %v, want ErrInvalid", name, err)
+			continue
+		}
+		verifyInvalid(t, err, "mode", "shared or exclusive")
+		if len(err.Error()) > 200 {
+			t.Errorf("ParseMode of %d bytes answers with %d bytes, want a short message", len(name), len(err.Error()))
+		}
+	}
+}
+
+// TestClaimJSON: a claim is written as the JSON API has it, and read back.
+func TestClaimJSON(t *testing.T) {
+	for _, tt := range []struct {
+		claim      leasehold.Claim
+		json, text string
+	}{
+		{leasehold.Claim{Pattern: "job"}, `{"pattern":"job","mode":"exclusive"}`, "job"},
+		{leasehold.Claim{Namespace: "repo", Pattern: "src/**", Mode: leasehold.Shared},
+			`{"namespace":"repo","pattern":"src/**","mode":"shared"}`, "repo src/** (shared)"},
+	} {
+		if got, err := json.Marshal(tt.claim); string(got) != tt.json || err != nil {
+			t.Errorf("json.Marshal(%v) = %s, %v; want %s", tt.claim, got, err, tt.json)
+		}
+		var back leasehold.Claim
+		if err := json.Unmarshal([]byte(tt.json), &back); back != tt.claim || err != nil {
+			t.Errorf("json.Unmarshal(%s) = %+v, %v; want %+v", tt.json, back, err, tt.claim)
+		}
+		if got := tt.claim.String(); got != tt.text {
+			t.Errorf("String() = %q, want %q", got, tt.text)
+		}
+	}
+	var c leasehold.Claim
+	if err := json.Unmarshal([]byte(`{"pattern":"job"}`), &c); c.Mode != leasehold.Exclusive || err != nil {
+		t.Errorf("a claim without a mode is %v, %v; want exclusive", c.Mode, err)
+	}
+	if err := json.Unmarshal([]byte(`{"pattern":"job","mode":"read"}`), &c); !errors.Is(err, leasehold.ErrInvalid) {
+		t.Errorf("a claim with an unknown mode: %v, want ErrInvalid", err)
+	}
+}
+
+func TestSeparator(t *testing.T) {
+	for namespace, want := range map[string]string{"repo": "/", "services:": ":", "a:b": "/", ":": ":", "": "/", "x/": "/"} {
+		if got := leasehold.Separator(namespace); got != want {
+			t.Errorf("Separator(%q) = %q, want %q", namespace, got, want)
+		}
+	}
+}
+
+func TestMakeClaims(t *testing.T) {
+	names, paths := leasehold.Resources("a", "b/*"), leasehold.Paths("repo", "src/**", "go.mod")
+	for i, want := range []leasehold.Claim{{Pattern: "a"}, {Pattern: "b/*"}} {
+		if len(names) != 2 || names[i] != want {
+			t.Errorf("Resources(a, b/*) = %+v, want exclusive claims of the names", names)
+		}
+	}
+	for i, want := range []leasehold.Claim{{Namespace: "repo", Pattern: "src/**"}, {Namespace: "repo", Pattern: "go.mod"}} {
+		if len(paths) != 2 || paths[i] != want {
+			t.Errorf("Paths(repo, src/**, go.mod) = %+v, want exclusive claims of the namespace", paths)
+		}
+	}
+	if got := leasehold.Resources(); len(got) != 0 {
+		t.Errorf("Resources() = %+v, want none", got)
+	}
+}
+
+// TestStatusOfSeveral: each of the leases that cover a resource may act on it.
+func TestStatusOfSeveral(t *testing.T) {
+	first := leasehold.Lease{State: leasehold.StateActive, Token: 7}
+	s := leasehold.Status{Lease: &first, Leases: []leasehold.Lease{first, {State: leasehold.StateActive, Token: 9}}}
+	for token, want := range map[uint64]bool{7: true, 8: false, 9: true, 0: false} {
+		if got := s.Check(token); got != want {
+			t.Errorf("Check(%d) of a resource with the tokens 7 and 9 = %t, want %t", token, got, want)
+		}
+	}
+}

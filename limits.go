@@ -1,6 +1,7 @@
 package leasehold
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -27,16 +28,49 @@ const (
 	MaxBreakPeriod   = 60 * time.Second
 	DefaultPage      = 100
 	MaxPage          = 1000
+
+	MaxClaims     = 256       // of a lease
+	MaxClaimsSize = 16 * 1024 // bytes, all namespaces and patterns of a lease together
+	MaxNamespace  = 256       // bytes
+	MaxPattern    = 1024      // bytes
+	MaxSegments   = 64        // of a pattern
+	MaxNote       = 4096      // bytes
 )
 
 // HealthPrefix begins the names of resources that health checks lease. Their
 // leases leave no history.
 const HealthPrefix = "__healthcheck__"
 
-// Validate checks the request against the limits.
+// What a store without Claims cannot do.
+var (
+	errNoClaims = errors.New("it grants no leases on several resources or patterns, and none that are shared")
+	errNoPaths  = errors.New("its leases have no namespaces and paths")
+	errNoNotes  = errors.New("it keeps no notes for the next holder")
+)
+
+// Validate checks the request against the limits, for a store that grants no Claims:
+// they are ErrUnsupported.
 func (r AcquireRequest) Validate() error {
+	if len(r.Claims) > 0 {
+		return firstError(r.ValidateAll(), &Error{Reason: ReasonUnsupported, Cause: errNoClaims})
+	}
+	return firstError(checkAcquired("resource", r.Resource), r.checkTerms())
+}
+
+// ValidateAll checks the request against the limits, for a store that grants Claims.
+func (r AcquireRequest) ValidateAll() error {
+	switch {
+	case len(r.Claims) == 0:
+		return r.Validate()
+	case r.Resource != "":
+		return Invalid("resource", "is sent together with claims; send one of them")
+	}
+	return firstError(CheckClaims(r.Claims), r.checkTerms())
+}
+
+// checkTerms checks all but what the lease is to cover.
+func (r AcquireRequest) checkTerms() error {
 	return firstError(
-		CheckResource(r.Resource),
 		CheckHolder(r.Holder),
 		checkTTL(r.TTL),
 		CheckMetadata(r.Metadata),
@@ -52,9 +86,20 @@ func (r RenewRequest) Validate() error {
 	return firstError(checkID("lease_id", r.ID), checkTTL(r.TTL), checkMatch(r.Resource, r.Holder, r.Token))
 }
 
-// Validate checks the request against the limits.
-func (r ReleaseRequest) Validate() error {
-	return firstError(checkID("lease_id", r.ID), checkMatch(r.Resource, r.Holder, r.Token), checkWhy(r.Why))
+// Validate checks the request against the limits, for a store that keeps no notes:
+// one is ErrUnsupported.
+func (r ReleaseRequest) Validate() error { return firstError(r.ValidateAll(), refuseNote(r.Note)) }
+
+// ValidateAll checks the request against the limits, for a store that keeps notes.
+func (r ReleaseRequest) ValidateAll() error {
+	return firstError(checkID("lease_id", r.ID), checkMatch(r.Resource, r.Holder, r.Token), checkWhy(r.Why), checkNote(r.Note))
+}
+
+func refuseNote(note string) error {
+	if note == "" {
+		return nil
+	}
+	return &Error{Reason: ReasonUnsupported, Cause: errNoNotes}
 }
 
 // Validate checks the request against the limits.
@@ -62,13 +107,17 @@ func (r ChangeRequest) Validate() error {
 	return firstError(checkID("lease_id", r.ID), checkID("proposed_lease_id", r.Proposed), checkMatch(r.Resource, r.Holder, r.Token))
 }
 
-// Validate checks the request against the limits.
-func (r TransferRequest) Validate() error {
+// Validate checks the request against the limits, for a store that keeps no notes:
+// one is ErrUnsupported.
+func (r TransferRequest) Validate() error { return firstError(r.ValidateAll(), refuseNote(r.Note)) }
+
+// ValidateAll checks the request against the limits, for a store that keeps notes.
+func (r TransferRequest) ValidateAll() error {
 	err := CheckHolder(r.To)
 	if e, ok := err.(*Error); ok {
 		e.Field = "to_holder"
 	}
-	return firstError(checkID("lease_id", r.ID), err, CheckMetadata(r.Metadata), checkMatch(r.Resource, r.Holder, r.Token))
+	return firstError(checkID("lease_id", r.ID), err, CheckMetadata(r.Metadata), checkMatch(r.Resource, r.Holder, r.Token), checkNote(r.Note))
 }
 
 // Validate checks the request against the limits.
@@ -79,15 +128,37 @@ func (r BreakRequest) Validate() error {
 	return firstError(CheckResource(r.Resource), checkWhy(r.Why))
 }
 
-// Validate checks the request against the limits. Filters obey the same rules
-// as the values they are compared with.
+// Validate checks the request against the limits, for a store that grants no Claims:
+// filters by namespace are ErrUnsupported. Filters obey the same rules as the values
+// they are compared with.
 func (r ListRequest) Validate() error {
+	if r.Namespace != "" || r.Path != "" {
+		return firstError(r.ValidateAll(), &Error{Reason: ReasonUnsupported, Cause: errNoPaths})
+	}
+	return r.ValidateAll()
+}
+
+// ValidateAll checks the request against the limits, for a store that grants Claims.
+func (r ListRequest) ValidateAll() error {
 	for _, s := range r.States {
 		if s > StateBroken {
 			return Invalid("status", "%v is no state", s)
 		}
 	}
-	return firstError(checkFilters(r.Resource, r.Prefix, r.Holder), CheckMetadata(r.Metadata), checkLimit(r.Limit))
+	return firstError(checkFilters(r.Resource, r.Prefix, r.Holder), r.checkPath(), CheckMetadata(r.Metadata), checkLimit(r.Limit))
+}
+
+// checkPath checks the filter by namespace and path.
+func (r ListRequest) checkPath() error {
+	switch {
+	case r.Namespace == "" && r.Path == "":
+		return nil
+	case r.Namespace == "":
+		return Invalid("namespace", "is missing; a path is one of a namespace")
+	case r.Path == "":
+		return checkName("namespace", r.Namespace, MaxNamespace)
+	}
+	return Claim{Namespace: r.Namespace, Pattern: r.Path}.check()
 }
 
 // Validate checks the request against the limits.
@@ -103,6 +174,15 @@ func (r WatchRequest) Validate() error { return checkFilters("", r.Prefix, r.Hol
 
 // CheckResource checks the name of a resource.
 func CheckResource(name string) error { return checkName("resource", name, MaxResource) }
+
+// checkAcquired checks the name of a resource that is to be acquired: not one that a
+// store gave to a set.
+func checkAcquired(field, name string) error {
+	if strings.HasPrefix(name, SetPrefix) {
+		return Invalid(field, "begins with %s, which names leases of several resources; choose another name", SetPrefix)
+	}
+	return checkName(field, name, MaxResource)
+}
 
 // CheckHolder checks the name of a holder.
 func CheckHolder(name string) error { return checkName("holder", name, MaxHolder) }

@@ -333,6 +333,174 @@ func TestFilterLimits(t *testing.T) {
 	})
 }
 
+// withClaims checks a request for these claims, of a store that grants them.
+func withClaims(claims ...leasehold.Claim) error {
+	return leasehold.AcquireRequest{Holder: "ann", Claims: claims}.ValidateAll()
+}
+
+func withPath(namespace, pattern string) error {
+	return withClaims(leasehold.Paths(namespace, pattern)...)
+}
+
+// numbered are so many patterns of so many bytes.
+func numbered(n, size int) (claims []leasehold.Claim) {
+	for i := range n {
+		claims = append(claims, leasehold.Claim{Namespace: "r", Pattern: fmt.Sprintf("%0*d", size-1, i)})
+	}
+	return claims
+}
+
+func TestPatternLimits(t *testing.T) {
+	segments := func(n int, separator string) string { return strings.Repeat("a"+separator, n-1) + "a" }
+	verifyLimits(t, []limitCase{
+		{"a path", withPath("repo", "src/auth/token.go"), ""},
+		{"wildcards", withPath("repo", "*/a*b*/**/*.go"), ""},
+		{"only wildcards", withPath("repo", "**"), ""},
+		{"double wildcards in a row", withPath("repo", "**/**"), ""},
+		{"a colon as separator", withPath("services:", "prod:us:**"), ""},
+		{"a colon in a path", withPath("repo", "a:b/c"), ""},
+		{"names with dots", withPath("repo", ".github/..."), ""},
+		{"dots between colons", withPath("services:", "a:..:."), ""},
+		{"spaces and letters", withPath("repo", "my docs/ὁδός"), ""},
+		{"a question mark and brackets", withPath("repo", "a?[b]{c}"), ""},
+		{"empty", withPath("repo", ""), "paths"},
+		{"a slash at the start", withPath("repo", "/src"), "paths"},
+		{"a slash at the end", withPath("repo", "src/"), "paths"},
+		{"two slashes", withPath("repo", "src//a"), "paths"},
+		{"a colon at the end", withPath("services:", "prod:"), "paths"},
+		{"a single dot", withPath("repo", "./src"), "paths"},
+		{"two dots", withPath("repo", "src/../a"), "paths"},
+		{"** behind letters", withPath("repo", "src/a**"), "paths"},
+		{"** before letters", withPath("repo", "**.go"), "paths"},
+		{"three stars", withPath("repo", "***"), "paths"},
+		{"a backslash", withPath("repo", `src\a`), "paths"},
+		{"a slash between colons", withPath("services:", "prod/us"), "paths"},
+		{"a backslash between colons", withPath("services:", `prod\us`), "paths"},
+		{"a line break", withPath("repo", "a\nb"), "paths"},
+		{"NUL", withPath("repo", "a\x00"), "paths"},
+		{"no UTF-8", withPath("repo", "\xff"), "paths"},
+		{"the longest", withPath("repo", strings.Repeat("a", 1024)), ""},
+		{"longer", withPath("repo", strings.Repeat("a", 1025)), "paths"},
+		{"as many segments as may be", withPath("repo", segments(64, "/")), ""},
+		{"one segment more", withPath("repo", segments(65, "/")), "paths"},
+		{"one segment more, by colons", withPath("services:", segments(65, ":")), "paths"},
+		{"the longest namespace", withPath(strings.Repeat("n", 256), "a"), ""},
+		{"a longer namespace", withPath(strings.Repeat("n", 257), "a"), "namespace"},
+		{"a namespace with a control character", withPath("a\tb", "a"), "namespace"},
+		{"a namespace that is no UTF-8", withPath("\xff", "a"), "namespace"},
+	})
+}
+
+func TestClaimLimits(t *testing.T) {
+	one := leasehold.Claim{Pattern: "job"}
+	reader, other := one, leasehold.Claim{Pattern: "job", Mode: 2}
+	reader.Mode = leasehold.Shared
+	verifyLimits(t, []limitCase{
+		{"one name", withClaims(one), ""},
+		{"a shared name", withClaims(reader), ""},
+		{"names and paths", withClaims(one, leasehold.Claim{Namespace: "repo", Pattern: "job"}, leasehold.Claim{Namespace: "other", Pattern: "job"}), ""},
+		{"a name with a star and a slash", withClaims(leasehold.Resources("*", "//", "**a")...), ""},
+		{"an empty name", withClaims(leasehold.Claim{}), "resources"},
+		{"a long name", withClaims(leasehold.Resources(strings.Repeat("a", 1025))...), "resources"},
+		{"a name of a set", withClaims(leasehold.Resources("__set__7")...), "resources"},
+		{"a path like the name of a set", withPath("repo", "__set__7"), ""},
+		{"a name twice", withClaims(one, one), "resources"},
+		{"a name twice, in other modes", withClaims(one, reader), "resources"},
+		{"a path twice", withClaims(leasehold.Paths("repo", "a", "b", "a")...), "paths"},
+		{"a mode that is none", withClaims(other), "mode"},
+		{"as many as may be", withClaims(numbered(256, 2)...), ""},
+		{"one more", withClaims(numbered(257, 2)...), "claims"},
+		{"exactly the size", withClaims(numbered(256, 64)...), ""},
+		{"a byte more", withClaims(append(numbered(255, 64), leasehold.Claim{Namespace: "r", Pattern: strings.Repeat("x", 64)})...), "claims"},
+		{"no holder", leasehold.AcquireRequest{Claims: leasehold.Resources("job")}.ValidateAll(), "holder"},
+		{"a bad ttl", leasehold.AcquireRequest{Holder: "ann", Claims: leasehold.Resources("job"), TTL: 5}.ValidateAll(), "ttl_seconds"},
+		{"a resource beside claims", leasehold.AcquireRequest{Holder: "ann", Resource: "a", Claims: leasehold.Resources("job")}.ValidateAll(), "resource"},
+		{"neither", leasehold.AcquireRequest{Holder: "ann"}.ValidateAll(), "resource"},
+		{"a resource", leasehold.AcquireRequest{Holder: "ann", Resource: "job"}.ValidateAll(), ""},
+		{"a resource and an empty list", leasehold.AcquireRequest{Holder: "ann", Resource: "job", Claims: []leasehold.Claim{}}.ValidateAll(), ""},
+		{"a resource that is the name of a set", leasehold.AcquireRequest{Holder: "ann", Resource: "__set__7"}.ValidateAll(), "resource"},
+		{"the same of any store", leasehold.AcquireRequest{Holder: "ann", Resource: "__set__"}.Validate(), "resource"},
+		{"a break of a set", leasehold.BreakRequest{Resource: "__set__7"}.Validate(), ""},
+	})
+}
+
+// TestPatternMessages: each says what to write instead.
+func TestPatternMessages(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{withPath("repo", "src/a**"), `"src/a**", in which ** is a part of a segment; it stands for whole segments, separated by /, and * for a part of one`},
+		{withPath("repo", "src/"), `"src/", in which a segment is empty; leave out / at the start, at the end and after another, and write ** as the last segment`},
+		{withPath("services:", ":a"), `":a", in which a segment is empty; leave out : at the start`},
+		{withPath("repo", "a/../b"), `"a/../b", in which a segment is ..; resolve it first`},
+		{withPath("repo", `a\b`), `"a\\b" with a \; the segments of namespace "repo" are separated by "/"`},
+		{withPath("services:", "a/b"), `"a/b" with a /; the segments of namespace "services:" are separated by ":"`},
+		{withPath("repo", strings.Repeat("a/", 64)+"a"), "has a pattern of 65 segments; the limit is 64"},
+		{withPath("repo", ""), "paths is empty; want 1 to 1024 bytes"},
+		{withClaims(numbered(257, 2)...), "claims has 257 claims; the limit is 256"},
+		{withClaims(leasehold.Resources("a", "a")...), `resources has "a" twice; want each once`},
+		{withClaims(leasehold.Resources("__set__1")...), "resources begins with __set__, which names leases of several resources; choose another name"},
+	} {
+		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+			t.Errorf("ValidateAll() = %v, want %q", tt.err, tt.want)
+		}
+	}
+}
+
+// TestWithoutClaims: a store without sets answers that it has none, but a request that
+// no store would grant is wrong everywhere.
+func TestWithoutClaims(t *testing.T) {
+	id := leasehold.NewID()
+	for name, err := range map[string]error{
+		"acquire":              leasehold.AcquireRequest{Holder: "ann", Claims: leasehold.Resources("job")}.Validate(),
+		"release with a note":  leasehold.ReleaseRequest{ID: id, Note: "n"}.Validate(),
+		"transfer with a note": leasehold.TransferRequest{ID: id, To: "bob", Note: "n"}.Validate(),
+		"list of a namespace":  leasehold.ListRequest{Namespace: "repo"}.Validate(),
+		"list of a path":       leasehold.ListRequest{Namespace: "repo", Path: "src/**"}.Validate(),
+	} {
+		if leasehold.ReasonOf(err) != leasehold.ReasonUnsupported {
+			t.Errorf("%s: Validate() = %v, want ErrUnsupported", name, err)
+		}
+	}
+	verifyLimits(t, []limitCase{
+		{"acquire", leasehold.AcquireRequest{Holder: "ann", Claims: leasehold.Resources("")}.Validate(), "resources"},
+		{"release", leasehold.ReleaseRequest{Note: "n"}.Validate(), "lease_id"},
+		{"transfer", leasehold.TransferRequest{ID: id, Note: "n"}.Validate(), "to_holder"},
+		{"list", leasehold.ListRequest{Path: "src"}.Validate(), "namespace"},
+	})
+}
+
+func TestNoteLimits(t *testing.T) {
+	id := leasehold.NewID()
+	for verb, check := range map[string]func(note string) error{
+		"release":  func(note string) error { return leasehold.ReleaseRequest{ID: id, Note: note}.ValidateAll() },
+		"transfer": func(note string) error { return leasehold.TransferRequest{ID: id, To: "bob", Note: note}.ValidateAll() },
+	} {
+		verifyLimits(t, []limitCase{
+			{verb + " without", check(""), ""},
+			{verb + " with lines", check("a\n\tb"), ""},
+			{verb + " with the longest", check(strings.Repeat("n", 4096)), ""},
+			{verb + " with a longer one", check(strings.Repeat("n", 4097)), "note"},
+			{verb + " with no UTF-8", check("\xff"), "note"},
+		})
+	}
+}
+
+func TestPathFilterLimits(t *testing.T) {
+	list := func(namespace, path string) error {
+		return leasehold.ListRequest{Namespace: namespace, Path: path}.ValidateAll()
+	}
+	verifyLimits(t, []limitCase{
+		{"neither", list("", ""), ""},
+		{"a namespace", list("repo", ""), ""},
+		{"a long namespace", list(strings.Repeat("n", 257), ""), "namespace"},
+		{"a pattern", list("repo", "src/**"), ""},
+		{"a bad pattern", list("repo", "src/"), "paths"},
+		{"a path without a namespace", list("", "src"), "namespace"},
+	})
+}
+
 // FuzzNames holds the checks of names to their rule, stated the other way round.
 func FuzzNames(f *testing.F) {
 	for _, s := range []string{"", "a", "a\n", "\xff", strings.Repeat("a", 257), strings.Repeat("é", 512), "\u0085"} {

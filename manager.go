@@ -37,7 +37,8 @@ func NewManager(store Store, options *Options) (*Manager, error) {
 // Holder returns the name under which this Manager holds its leases.
 func (m *Manager) Holder() string { return m.options.Holder }
 
-// TryAcquire requests the lease once. If it is held the error matches ErrHeld
+// TryAcquire requests the lease once, as all calls do on the resource or, where that
+// is empty, on AcquireOptions.Claims. If it is held the error matches ErrHeld
 // and says by whom, since when and until when. If the answer is lost, it repeats
 // the request once with the same id. A grant that the caller does not receive,
 // because the context ended first, say, is released in the background.

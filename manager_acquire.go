@@ -5,12 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 )
 
 // AcquireOptions says what is special about one lease. Every call of the Manager
 // takes at most one; each zero field means what the Manager's Options say.
 type AcquireOptions struct {
+	// Claims, in place of the resource's name, which must then be empty, request one
+	// lease on several names or patterns, all or none: one Held, one token. The store
+	// names the lease. One that grants no Claims answers ErrUnsupported.
+	//
+	// To upgrade or downgrade, acquire again with the ID of the handle and the same
+	// claims in other modes. The answer is a handle of its own with a new token, and
+	// the only one to use and to release from then on: the earlier one is lost at its
+	// next renewal.
+	Claims []Claim
+
 	// TTL is the length of this lease, or Infinite.
 	TTL time.Duration
 
@@ -51,8 +62,9 @@ type acquisition struct {
 	values   context.Context // for the lease's own context
 	origin   context.Context // what the operation carries
 
-	unclaimed  bool // a lease by this id may exist that nobody holds
-	answerLost bool // … because an answer was lost: the request may still be on its way
+	name       string // of the lease; empty until a set is granted, which the store names
+	unclaimed  bool   // a lease by this id may exist that nobody holds
+	answerLost bool   // … because an answer was lost: the request may still be on its way
 }
 
 // newAcquisition validates the request before anything happens.
@@ -66,9 +78,9 @@ func newAcquisition(ctx context.Context, m *Manager, resource string, options []
 		return nil, acquireError(Invalid("options", "are given %d times; want at most one", len(options)), resource)
 	}
 	values := context.WithoutCancel(ctx)
-	a := &acquisition{m: m, values: values, origin: values, renew: !o.NoAutoRenew && !m.options.NoAutoRenew}
+	a := &acquisition{m: m, name: resource, values: values, origin: values, renew: !o.NoAutoRenew && !m.options.NoAutoRenew}
 	a.req = AcquireRequest{
-		Resource: resource, Holder: m.options.Holder, ID: o.ID, TTL: o.TTL,
+		Resource: resource, Claims: slices.Clone(o.Claims), Holder: m.options.Holder, ID: o.ID, TTL: o.TTL,
 		MaxRenewals: o.MaxRenewals, Metadata: m.options.Metadata, Priority: o.Priority,
 	}
 	if len(o.Metadata) > 0 { // leases without pairs of their own share one map
@@ -85,7 +97,7 @@ func newAcquisition(ctx context.Context, m *Manager, resource string, options []
 	if a.timeout < 0 {
 		return nil, acquireError(Invalid("Timeout", "is %v; want zero, NoTimeout or how long to wait", a.timeout), resource)
 	}
-	if err := a.req.Validate(); err != nil {
+	if err := a.req.ValidateAll(); err != nil {
 		return nil, acquireError(err, resource)
 	}
 	if a.req.ID.IsZero() {
@@ -103,7 +115,7 @@ func acquireError(err error, resource string) error {
 
 // acquire requests the lease once or waits for it, as the kind says.
 func (a *acquisition) acquire(ctx context.Context, kind OperationKind) (*Held, error) {
-	op := Operation{Kind: kind, Resource: a.req.Resource, Holder: a.req.Holder, TTL: a.req.TTL, Metadata: a.req.Metadata}
+	op := Operation{Kind: kind, Resource: a.req.Resource, Claims: a.req.Claims, Holder: a.req.Holder, TTL: a.req.TTL, Metadata: a.req.Metadata}
 	request := (*acquisition).try
 	if kind == OperationAcquire {
 		op.Timeout = a.timeout
@@ -141,7 +153,7 @@ func (a *acquisition) claim(ctx context.Context, request func(*acquisition, cont
 	if h != nil && !a.madeID {
 		// Now, not in the background: after the error the caller may acquire
 		// again with its id, and a late release would end that lease.
-		releaseUnclaimed(a.m.ctx, a.origin, a.m.store, a.req, false)
+		releaseUnclaimed(a.m.ctx, a.origin, a.m.store, a.abandon(), false)
 		a.unclaimed = false
 	}
 	a.startRelease()
@@ -170,9 +182,12 @@ func (a *acquisition) send(ctx context.Context, call func(context.Context, Acqui
 		return nil, e
 	}
 	a.unclaimed = true // until the Manager keeps it
+	if len(a.req.Claims) > 0 {
+		a.name = g.Resource
+	}
 	h := &Held{
-		r: &a.m.renewer, resource: a.req.Resource, holder: a.req.Holder, id: a.req.ID, token: g.Token,
-		metadata: g.Metadata, acquiredAt: g.AcquiredAt, renew: a.renew, runsFunc: a.runsFunc, values: a.values, origin: a.origin,
+		r: &a.m.renewer, resource: a.name, holder: a.req.Holder, id: a.req.ID, token: g.Token,
+		metadata: g.Metadata, claims: g.Claims, notes: g.Notes, acquiredAt: g.AcquiredAt, renew: a.renew, runsFunc: a.runsFunc, values: a.values, origin: a.origin,
 	}
 	if g.Waited == WaitUnknown {
 		return a.confirm(ctx, h)
@@ -245,9 +260,15 @@ func (a *acquisition) startRelease() {
 	if !a.unclaimed || !a.madeID {
 		return
 	}
-	req, answerLost := a.req, a.answerLost
+	req, answerLost := a.abandon(), a.answerLost
 	a.unclaimed, a.answerLost = false, false
 	a.m.background.start(func() { releaseUnclaimed(a.m.ctx, a.origin, a.m.store, req, answerLost) })
+}
+
+// abandon is the request that releases a lease which nobody received. A set whose
+// answer was lost has no name here; the store then finds it by its id.
+func (a *acquisition) abandon() ReleaseRequest {
+	return ReleaseRequest{ID: a.req.ID, Resource: a.name, Holder: a.req.Holder, Why: WhyAbandoned}
 }
 
 // cancelled is the error of a wait that its context ended: it matches ErrTimeout,

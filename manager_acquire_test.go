@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // onNth runs f at the n-th request of a kind, counted from 1.
@@ -230,5 +233,155 @@ func TestCauseOfCancellation(t *testing.T) {
 		cancel(why)
 		_, err := newManager(t, newFakeStore(), nil).Acquire(ctx, "a")
 		wantErr(t, "Acquire", err, ErrTimeout, context.Canceled, why)
+	})
+}
+
+var testClaims = []Claim{{Namespace: "repo", Pattern: "src/auth/**"}, {Pattern: "go.mod", Mode: Shared}}
+
+// TestClaims: one handle for all of them, under the name that the store gave it, which
+// renewal, loss and release use.
+func TestClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSets()
+		s.notes = []Note{{From: "ben", Text: "the tests are red"}}
+		m := newManager(t, s, &Options{TTL: time.Minute})
+		own := slices.Clone(testClaims)
+		h := mustTry(t, m, "", AcquireOptions{Claims: own})
+		own[0].Pattern = "changed by the caller"
+		if h.Resource() != SetPrefix+"1" || h.Token() != 1 {
+			t.Errorf("%v, want the name and the token of the grant", h)
+		}
+		if diff := cmp.Diff(testClaims, h.Claims()); diff != "" {
+			t.Errorf("Claims() -want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(s.notes, h.Notes()); diff != "" {
+			t.Errorf("Notes() -want +got:\n%s", diff)
+		}
+		time.Sleep(10 * time.Minute)
+		wantHeld(t, h)
+		if len(s.renewed[h.Resource()]) < 10 {
+			t.Errorf("renewed at %v, want about 15 times in 10 minutes", s.renewed[h.Resource()])
+		}
+		if err := h.Release(t.Context()); err != nil || s.state(h.Resource()).State != StateReleased {
+			t.Errorf("Release = %v, and the row is %v, want released", err, s.state(h.Resource()).State)
+		}
+		second := mustTry(t, m, "", AcquireOptions{Claims: testClaims})
+		s.breakLease(second.Resource(), 0)
+		time.Sleep(time.Minute)
+		wantLost(t, second, ReasonBroken)
+	})
+}
+
+// TestClaimsInEveryCall: Acquire waits for them, Do and Lead run under them.
+func TestClaimsInEveryCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSets()
+		m := newManager(t, s, nil)
+		o := AcquireOptions{Claims: testClaims}
+		first := mustTry(t, m, "", o)
+		time.AfterFunc(time.Minute, func() { first.Release(context.Background()) })
+		h, err := m.Acquire(t.Context(), "", o)
+		if err != nil {
+			t.Fatalf("Acquire = %v", err)
+		}
+		if h.Resource() == first.Resource() {
+			t.Errorf("Acquire = %v, want another lease than the first", h)
+		}
+		h.Release(t.Context())
+		seen := ""
+		see := func(_ context.Context, h *Held) error { seen = h.Resource(); return io.EOF }
+		if err := m.Do(t.Context(), "", see, o); !errors.Is(err, io.EOF) || seen != SetPrefix+"3" {
+			t.Errorf("Do = %v under %q, want the function's error under the third set", err, seen)
+		}
+		if err := m.Lead(t.Context(), "", see, o); !errors.Is(err, io.EOF) || seen != SetPrefix+"4" {
+			t.Errorf("Lead = %v under %q, want the function's error under the fourth set", err, seen)
+		}
+	})
+}
+
+// TestClaimsOrName: a call has one of them, and bad claims are refused before anything
+// is sent.
+func TestClaimsOrName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSets()
+		m := newManager(t, s, nil)
+		for name, o := range map[string]AcquireOptions{
+			"resource": {Claims: testClaims},
+			"":         {},
+		} {
+			_, err := m.TryAcquire(t.Context(), name, o)
+			wantErr(t, "TryAcquire with both or none", err, ErrInvalid)
+		}
+		_, err := m.Acquire(t.Context(), "", AcquireOptions{Claims: Paths("repo", "src//auth")})
+		wantErr(t, "Acquire of a bad pattern", err, ErrInvalid)
+		if n := s.count("acquire"); n != 0 {
+			t.Errorf("%d requests were sent, want none", n)
+		}
+	})
+}
+
+// TestClaimsUnsupported: the store's first answers end the call, with no time passed
+// and no lease changed.
+func TestClaimsUnsupported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plainStore{&fakeQueue{fakeStore: newFakeStore()}}
+		m := newManager(t, s, nil)
+		o := AcquireOptions{Claims: testClaims}
+		began := time.Now()
+		_, err := m.TryAcquire(t.Context(), "", o)
+		wantErr(t, "TryAcquire", err, ErrUnsupported)
+		_, err = m.Acquire(t.Context(), "", o)
+		wantErr(t, "Acquire", err, ErrUnsupported)
+		fn := func(context.Context, *Held) error { t.Error("the function runs without a lease"); return nil }
+		wantErr(t, "Do", m.Do(t.Context(), "", fn, o), ErrUnsupported)
+		wantErr(t, "Lead", m.Lead(t.Context(), "", fn, o), ErrUnsupported)
+		synctest.Wait()
+		if since := time.Since(began); since != 0 || s.count("acquire")+s.count("wait")+s.count("release") != 0 {
+			t.Errorf("%v passed, and %v was requested, want nothing", since, s.calls)
+		}
+		if s.count("any acquire") > 4 || s.count("any wait") > 3 {
+			t.Errorf("%v, want no repeated requests", s.calls)
+		}
+	})
+}
+
+// TestNoOrphanSet: a set that nobody received is released, by its id where no answer
+// came that has its name.
+func TestNoOrphanSet(t *testing.T) {
+	t.Run("answers lost", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newFakeSets()
+			s.after = func(_ context.Context, op, _ string) error {
+				if op == "acquire" {
+					return lostAnswer(context.Background())
+				}
+				return nil
+			}
+			m := newManager(t, s, nil)
+			_, err := m.TryAcquire(t.Context(), "", AcquireOptions{Claims: testClaims})
+			wantErr(t, "TryAcquire with every answer lost", err, ErrUnknown)
+			synctest.Wait()
+			if got := s.state(SetPrefix + "1").State; got != StateReleased {
+				t.Errorf("the set is %v, want released", got)
+			}
+		})
+	})
+	t.Run("proposed id", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newFakeSets()
+			ctx, cancel := context.WithCancel(t.Context())
+			s.after = func(_ context.Context, op, _ string) error {
+				if op == "acquire" {
+					cancel()
+				}
+				return nil
+			}
+			m := newManager(t, s, nil)
+			_, err := m.TryAcquire(ctx, "", AcquireOptions{Claims: testClaims, ID: NewID()})
+			wantErr(t, "TryAcquire of a caller that left", err, ErrTimeout)
+			if got := s.state(SetPrefix + "1").State; got != StateReleased {
+				t.Errorf("the set is %v, want released", got)
+			}
+		})
 	})
 }

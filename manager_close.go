@@ -105,7 +105,7 @@ func (m *Manager) releaseIdle(ctx context.Context) (failed int, why error) {
 	for range min(maxReleases, len(idle)) {
 		workers.Go(func() {
 			for h := range work {
-				err := h.release(ctx)
+				err := h.release(ctx, "")
 				if err == nil || classify(err) == gone {
 					continue
 				}

@@ -113,7 +113,7 @@ func (w *waitLoop) replaceID() bool {
 		return false
 	}
 	w.startRelease()
-	w.req.ID = NewID()
+	w.req.ID, w.name = NewID(), w.req.Resource
 	return true
 }
 

@@ -64,7 +64,15 @@ type Store interface {
 // AcquireRequest requests a lease.
 type AcquireRequest struct {
 	Resource string
-	Holder   string
+
+	// Claims, in place of Resource, request one lease on several names or patterns,
+	// all or none, with one id and one token. The store names the lease (Lease.Resource
+	// begins with SetPrefix). Acquiring again with the id of such a lease and the same
+	// claims in other modes upgrades or downgrades it, with a new token. A store that
+	// does not grant them answers ErrUnsupported before anything happens.
+	Claims []Claim
+
+	Holder string
 
 	// ID proposes the lease's id, which makes the request safe to repeat after
 	// a lost answer. Zero: the store makes one.
@@ -80,13 +88,20 @@ type AcquireRequest struct {
 
 	Metadata map[string]string
 
-	// Priority and Timeout matter to Wait only. Higher priorities are served
-	// first; within one it is first come, first served.
+	// Priority is that of a waiter: higher ones are served first; within one it is
+	// first come, first served. An Acquire passes waiters of lower priority that keep
+	// Claims free.
 	Priority int
 
 	// Timeout ends the wait. Zero: the store's default (setting
 	// acquisition_timeout_ms). NoTimeout: only the context ends it.
 	Timeout time.Duration
+
+	// Sequence says that all requests of this holder are one sequence of work, which
+	// does nothing else while it waits. A store that knows who waits for whom then
+	// refuses a wait that could never end, at once, with ReasonDeadlock. The embedded
+	// engine does; other stores let it wait.
+	Sequence bool
 
 	// Caller is whose live leases are counted for max_leases_per_caller. A
 	// server fills in the name of the token; it is not sent over the wire.
@@ -125,6 +140,10 @@ type ReleaseRequest struct {
 
 	// Why goes into the history record's reason.
 	Why string
+
+	// Note is for the next holder, in Lease.Notes. A store that keeps none answers
+	// ErrUnsupported.
+	Note string
 }
 
 // WhyAbandoned is the Why of a release of a grant that nobody received.
@@ -138,6 +157,10 @@ type Status struct {
 	// nil. Its State is that at the moment of the answer.
 	Lease *Lease
 
+	// Leases are all live leases that cover the resource, by token, where there is
+	// another than Lease: shared ones, and those of several resources. Else nil.
+	Leases []Lease
+
 	// Waiters are in the order in which they would be served, without places
 	// that are kept for an absent client.
 	Waiters []Place
@@ -148,7 +171,14 @@ func (s Status) Locked() bool { return s.Lease != nil && s.Lease.State.Locked() 
 
 // Check reports whether the holder of this token may still act on the resource:
 // for a guard that cannot keep the highest token itself.
-func (s Status) Check(token uint64) bool { return s.Locked() && s.Lease.Token == token }
+func (s Status) Check(token uint64) bool {
+	for _, l := range s.Leases {
+		if l.Token == token {
+			return true
+		}
+	}
+	return s.Locked() && s.Lease.Token == token
+}
 
 // Place is one waiter's place in a resource's queue.
 type Place struct {
@@ -229,6 +259,7 @@ type TransferRequest struct {
 	Metadata map[string]string // replaces the metadata unless nil
 	Holder   string            // as in RenewRequest
 	Token    uint64            // as in RenewRequest
+	Note     string            // for the new holder, as in ReleaseRequest
 }
 
 // Finder is a store that finds a lease by its id alone.
@@ -250,13 +281,15 @@ type Lister interface {
 // ListRequest says which leases to list. The zero request lists all that are
 // active or breaking.
 type ListRequest struct {
-	Resource string // exactly this one
-	Prefix   string // of the resource's name, in bytes
-	Holder   string // exactly this one
-	States   []State
-	Metadata map[string]string // all of these pairs
-	Limit    int               // 1 … MaxPage; zero: DefaultPage
-	Cursor   string            // from the page before, with the same filters
+	Resource  string // exactly this one, or a set that has it
+	Prefix    string // of the resource's name, in bytes
+	Holder    string // exactly this one
+	States    []State
+	Metadata  map[string]string // all of these pairs
+	Namespace string            // only leases with a claim in this namespace
+	Path      string            // and there one that overlaps with this pattern
+	Limit     int               // 1 … MaxPage; zero: DefaultPage
+	Cursor    string            // from the page before, with the same filters
 }
 
 // LeasePage is one page of a list. Cursor is empty on the last one.

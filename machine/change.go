@@ -58,6 +58,10 @@ func Transfer(now Instant, r leasehold.TransferRequest, fresh Fresh, row Row, kn
 	if r.Metadata != nil {
 		next.Metadata = r.Metadata
 	}
+	next.Notes = nil
+	if r.Note != "" {
+		next.Notes = []leasehold.Note{{From: o.Row.Holder, Text: r.Note}}
+	}
 	o.Granted = true
 	o = o.step(next, leasehold.KindTransferred, "")
 	o.Steps[len(o.Steps)-1].Details = map[string]string{"from": row.Holder}
@@ -80,7 +84,7 @@ func checkProposed(now Instant, o Outcome, proposed leasehold.ID, known *Row, p 
 	default:
 		return o.refuse(endReason(o.Row.State))
 	}
-	if reason := unusable(now, proposed, known, o.Row, p); reason != "" {
+	if reason := unusable(now, proposed, known, o.Row.Resource, p); reason != "" {
 		o.Field = "proposed_lease_id"
 		return o.refuse(reason)
 	}

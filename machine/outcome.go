@@ -44,6 +44,17 @@ type Outcome struct {
 	// Field and Problem explain ReasonInvalid and ReasonTooMany.
 	Field, Problem string
 
+	// Blocker is the row in the way of an acquire, if it is another than Row. Overlap
+	// is where they meet, if either has claims.
+	Blocker *Row
+	Overlap *leasehold.Overlap
+
+	// Reserved is the holder of the reservation in the way, if no row is.
+	Reserved string
+
+	// Cycle explains ReasonDeadlock.
+	Cycle []leasehold.WaitEdge
+
 	// Granted: a new lease, with the fresh token.
 	Granted bool
 

@@ -10,7 +10,7 @@ func Release(now Instant, r leasehold.ReleaseRequest, row Row, p Policy) Outcome
 	}
 	switch o.Row.State {
 	case leasehold.StateActive, leasehold.StateBreaking:
-		return endLease(now, o, leasehold.StateReleased, leasehold.KindReleased, r.Why)
+		return keepNote(endLease(now, o, leasehold.StateReleased, leasehold.KindReleased, r.Why), r.Note)
 	case leasehold.StateExpired, leasehold.StateBroken:
 		if p.ReleaseEnded {
 			return endLease(now, o, leasehold.StateReleased, leasehold.KindReleased, r.Why)
@@ -28,14 +28,25 @@ func ForceRelease(now Instant, row Row, why string) Outcome {
 	return endLease(now, o, leasehold.StateReleased, leasehold.KindForceReleased, why)
 }
 
+// keepNote keeps a note for the next holder in the row of a lease that ends, and what
+// it covered: another set may overlap with it.
+func keepNote(o Outcome, text string) Outcome {
+	if text != "" {
+		kept := &o.Steps[len(o.Steps)-1].Row
+		kept.Notes = []leasehold.Note{{From: kept.Holder, Text: text}}
+		kept.Claims = o.Row.Claims
+	}
+	return o
+}
+
 // endLease ends the lease now, and keeps an earlier end. The answer still has
-// the metadata, the row that is kept has none.
+// metadata, claims and notes, the row that is kept has none.
 func endLease(now Instant, o Outcome, state leasehold.State, kind leasehold.Kind, why string) Outcome {
-	next, metadata := o.Row, o.Row.Metadata
+	next, last := o.Row, o.Row
 	next.State = state
 	next.Ends = min(now.Clock, next.Ends)
-	next.Metadata = nil
+	next.Metadata, next.Claims, next.Notes = nil, nil, nil
 	o = o.step(next, kind, why)
-	o.Row.Metadata = metadata
+	o.Row.Metadata, o.Row.Claims, o.Row.Notes = last.Metadata, last.Claims, last.Notes
 	return o
 }

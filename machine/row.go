@@ -61,6 +61,13 @@ type Row struct {
 	Metadata    map[string]string // none once the lease has ended
 	Caller      string            // whose live leases it counts among; may be empty
 
+	// Claims are what a set covers. Nil: Resource, exclusively; and of an ended set,
+	// unless it left a note.
+	Claims []leasehold.Claim
+	// Notes are what earlier holders left for the holder; of an ended lease, what it
+	// left for the next.
+	Notes []leasehold.Note
+
 	// Former is the id before the last change or transfer. A caller who lost
 	// the answer repeats the call with it.
 	Former leasehold.ID
@@ -73,16 +80,16 @@ type Row struct {
 }
 
 // At returns the row as it stands at now: a lease past its end is Expired or
-// Broken and without metadata, whether or not that was recorded.
+// Broken, without metadata, claims and notes, whether or not that was recorded.
 func (r Row) At(now Instant) Row {
 	if now.Clock < r.Ends {
 		return r
 	}
 	switch r.State {
 	case leasehold.StateActive:
-		r.State, r.Metadata = leasehold.StateExpired, nil
+		r.State, r.Metadata, r.Claims, r.Notes = leasehold.StateExpired, nil, nil, nil
 	case leasehold.StateBreaking:
-		r.State, r.Metadata = leasehold.StateBroken, nil
+		r.State, r.Metadata, r.Claims, r.Notes = leasehold.StateBroken, nil, nil, nil
 	}
 	return r
 }
@@ -99,7 +106,7 @@ func (r Row) Remaining(now Instant) time.Duration {
 	return time.Duration(r.Ends - now.Clock)
 }
 
-// Lease returns the row's lease as it stands at now, without its id.
+// Lease returns the row's lease as it stands at now, without its id and its notes.
 func (r Row) Lease(now Instant) leasehold.Lease {
 	r = r.At(now)
 	l := leasehold.Lease{
@@ -114,6 +121,7 @@ func (r Row) Lease(now Instant) leasehold.Lease {
 		Renewals:    int(r.Renewals),
 		MaxRenewals: int(r.MaxRenewals),
 		Metadata:    r.Metadata,
+		Claims:      r.Claims,
 	}
 	if r.Ends != Never {
 		l.ExpiresAt = now.WallTime().Add(time.Duration(r.Ends - now.Clock))
@@ -121,9 +129,13 @@ func (r Row) Lease(now Instant) leasehold.Lease {
 	return l
 }
 
-// Owned is Lease with the id: for answers to the lease's owner only.
+// Owned is Lease with the id and the notes that others left for its holder: for answers
+// to the lease's owner only.
 func (r Row) Owned(now Instant) leasehold.Lease {
 	l := r.Lease(now)
 	l.ID = r.ID
+	if l.State.Locked() { // those of an ended lease are for the next holder
+		l.Notes = r.Notes
+	}
 	return l
 }

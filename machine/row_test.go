@@ -74,12 +74,14 @@ func TestWallTime(t *testing.T) {
 	}
 }
 
-// TestAcquireAmongSeveral: an acquire may one day conflict with rows of other
-// resources. A live one refuses it, a dead one is written down and lets it
-// pass, and none of them becomes the lease.
+// TestAcquireAmongSeveral: an acquire conflicts with rows of sets that have the
+// resource. A live one refuses it, a dead one is written down and lets it pass, and
+// none of them becomes the lease.
 func TestAcquireAmongSeveral(t *testing.T) {
 	live, dead, own := *elsewhere("L"), *elsewhere("E"), rowIn(leasehold.StateExpired, -agoEnded)
-	dying := *elsewhere("L")
+	live.Claims = leasehold.Resources("other", resource)
+	dead.Claims = live.Claims
+	dying := live
 	dying.State = leasehold.StateBreaking
 	for _, tt := range []struct {
 		name      string

@@ -59,6 +59,22 @@ func (u storeURL) access(o Options, client *http.Client, secretFile, inURL strin
 	return access{secret: inURL + o.Secret, credential: o.Credential}, nil
 }
 
+// login is the user and password of a store that takes nothing else: both or none.
+func (u storeURL) login(p place, o Options) (user, password string, err error) {
+	a, err := u.access(o, nil, "password-file", p.password)
+	switch {
+	case err != nil:
+		return "", "", err
+	case a.credential != nil:
+		return "", "", invalid("has Options.Credential, which is for Azure's services; want Options.Secret")
+	case a.secret != "" && p.user == "":
+		return "", "", invalid("has a password and no user; want %s", strings.Replace(u.syntax, "//", "//USER@", 1))
+	case a.secret == "" && p.user != "":
+		return "", "", invalid("has a user and no password; give it as Options.Secret or by password-file")
+	}
+	return p.user, a.secret, nil
+}
+
 // azureAccess is access, with Azure's default chain where nothing is given.
 func (u storeURL) azureAccess(o Options, client *http.Client) (access, error) {
 	a, err := u.access(o, client, "key-file", "")

@@ -8,6 +8,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/store/memory"
 	"github.com/leasehold/leasehold/store/sqlite"
+	"github.com/leasehold/leasehold/store/sqlite/shared"
 )
 
 // SQLiteURL returns the URL of the embedded store in a file, with any characters in
@@ -25,15 +26,43 @@ func openSQLite(ctx context.Context, u storeURL, o Options) (leasehold.Store, er
 	if err != nil {
 		return nil, err
 	}
+	if shares, err := u.shared(); err != nil {
+		return nil, err
+	} else if shares {
+		return openShared(ctx, file, durability, o)
+	}
 	// A nil *sqlite.Store in the interface would not be nil.
 	store, err := sqlite.Open(ctx, file, &sqlite.Options{
 		Durability: durability, Modules: o.Modules, MustExist: o.MustExist, Reach: o.Reach,
-		Reserve: o.Reserve, Logger: o.Logger, Observer: o.Observer,
+		BlobsOnly: o.BlobsOnly, Reserve: o.Reserve, Logger: o.Logger, Observer: o.Observer,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return store, nil
+}
+
+func openShared(ctx context.Context, file string, durability sqlite.Durability, o Options) (leasehold.Store, error) {
+	if len(o.Modules) > 0 {
+		return nil, invalid("has mode=shared, in which a file has leases and nothing else; leave it out")
+	}
+	store, err := shared.Open(ctx, file, &shared.Options{Durability: durability, MustExist: o.MustExist, Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+// shared reports whether other processes may have the file open as well.
+func (u storeURL) shared() (bool, error) {
+	switch word := u.params.Get("mode"); word {
+	case "":
+		return false, nil
+	case "shared":
+		return true, nil
+	default:
+		return false, invalid("has the mode %.32q; want shared or none", word)
+	}
 }
 
 // file returns the name after the colon: relative or absolute, with %XX decoded.

@@ -116,6 +116,22 @@ func withPort(host, port string) (string, error) {
 	return net.JoinHostPort(parsed.Hostname(), port), nil
 }
 
+// addrs returns the hosts, with a port for those that have none.
+func (u storeURL) addrs(p place, port string) ([]string, error) {
+	if len(p.hosts) == 0 {
+		return nil, invalid("names no host; want %s", u.syntax)
+	}
+	addrs := make([]string, 0, len(p.hosts))
+	for _, host := range p.hosts {
+		addr, err := withPort(host, port)
+		if err != nil {
+			return nil, err
+		}
+		addrs = append(addrs, addr)
+	}
+	return addrs, nil
+}
+
 // shown is a parameter for an error. It is not repeated where it may be part of a
 // password with a stray question mark.
 func (u storeURL) shown(name string) string {

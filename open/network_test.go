@@ -2,7 +2,9 @@ package open
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,6 +97,54 @@ func TestNetworkedStoreRefuses(t *testing.T) {
 		{"rediss://localhost?auth=service-principal&tenant=t&client=c&certificate-file=hunter2", Options{}, "the certificate-file cannot be read"},
 		{"AccountKey=hunter2;BlobEndpoint=http://localhost/a", Options{}, "has no scheme"},
 		{"unix:///run/redis.sock", Options{}, `has the unknown scheme "unix"`},
+
+		{"postgres:localhost", Options{}, "has no // after the scheme; want postgres://HOST:PORT/DATABASE"},
+		{"postgres:///db", Options{}, "names no host"},
+		{"postgres://localhost/a/b", Options{}, "has a longer path than the name of a database"},
+		{"postgres://localhost:hunter2", Options{}, "names a host that cannot be read"},
+		{"postgres://u:hun/ter2@localhost", Options{}, "has a slash in the user or password"},
+		{"postgres://u:hun?ter2@localhost", Options{}, "has a question mark in the user or password"},
+		{"postgres://u:hun?schema=ter2@localhost", Options{}, "has a question mark in the user or password"},
+		{"postgres://localhost?sslmode=maybe", Options{}, `has the sslmode "maybe"; want one of disable, prefer`},
+		{"postgres://localhost?sslmode=allow", Options{}, `has the sslmode "allow"; want one of disable, prefer`},
+		{"postgres://localhost?sslmode=require", Options{TLS: &tls.Config{}}, "has sslmode=require and Options.TLS"},
+		{"postgres://localhost?sslmode=disable", Options{TLS: &tls.Config{}}, "has sslmode=disable and something to verify the server by"},
+		{"postgres://localhost?ca=hunter2", Options{}, "has a ca that cannot be read"},
+		{"postgres://localhost?cert=hunter2", Options{}, "has only one of cert and key"},
+		{"postgres://localhost?connections=0", Options{}, `has the connections "0"; want a number from 1`},
+		{"postgres://localhost?history=no", Options{}, `has the history "no"`},
+		{"postgres://localhost?schema=Hunter", Options{}, "want small letters, digits and underscores"},
+		{"postgres://localhost?listen=postgres://u:hunter2%40h", Options{}, "want listen=HOST:PORT"},
+		{"postgres://localhost?listen=h:1", Options{TLS: &tls.Config{}}, "has listen and Options.TLS"},
+		{"postgres://localhost?listen=h:hunter2", Options{}, "names a host that cannot be read"},
+		{"postgres://localhost?pool_max_conns=3", Options{}, `unknown parameter "pool_max_conns"`},
+		{"postgres://localhost", Options{Credential: noCredential{}}, "has Options.Credential, which is for Azure"},
+		{"postgres://u:hunter2@localhost", Options{Secret: secret}, "has a password in the URL and Options.Secret; want one of them"},
+		{"postgres://localhost?password-file=nowhere", Options{}, "has a password-file that cannot be read"},
+
+		{"etcd:localhost", Options{}, "has no // after the scheme; want etcd://HOST:PORT/PREFIX"},
+		{"etcd:///leases", Options{}, "names no host"},
+		{"etcd://localhost,[::1/leases", Options{}, "names a host that cannot be read"},
+		{"etcd://:hunter2@localhost", Options{}, "has a password and no user; want etcd://USER@HOST:PORT/PREFIX"},
+		{"etcd://user@localhost", Options{}, "has a user and no password"},
+		{"etcd://u:hun?ter2@localhost", Options{}, "has a question mark in the user or password"},
+		{"etcd://localhost?ca=x", Options{}, `unknown parameter "ca"; etcd://HOST:PORT/PREFIX takes password-file`},
+		{"etcds://localhost?ca=nowhere.pem", Options{}, "has a ca that cannot be read"},
+		{"etcd://u:hunter2@localhost", Options{Secret: secret}, "has a password in the URL and Options.Secret; want one of them"},
+		{"etcd://localhost", Options{Credential: noCredential{}}, "has Options.Credential, which is for Azure"},
+
+		{"surreal:localhost", Options{}, "has no // after the scheme; want surreal://HOST:PORT/NAMESPACE/DATABASE"},
+		{"surreal:///n/d", Options{}, "names no host"},
+		{"surreal://a,b/n/d", Options{}, "names 2 hosts; want one"},
+		{"surreal://localhost/hunter2", Options{}, "has a path that is no namespace and database"},
+		{"surreal://localhost/a/b/c", Options{}, "has a path that is no namespace and database"},
+		{"surreal://localhost:hunter2/a/b", Options{}, "names a host that cannot be read"},
+		{"surreal://u:hunter2@localhost?level=top", Options{}, `has the level "top"; want root, namespace or database`},
+		{"surreal://:hunter2@localhost", Options{}, "has a password and no user; want surreal://USER@HOST:PORT/NAMESPACE/DATABASE"},
+		{"surreal://user@localhost", Options{}, "has a user and no password"},
+		{"surreal://u:hun?level=ter2@localhost", Options{}, "has a question mark in the user or password"},
+		{"surreal://localhost?ca=x", Options{}, `unknown parameter "ca"`},
+		{"surreals://localhost?ca=nowhere.pem", Options{}, "has a ca that cannot be read"},
 
 		{"azblob:leases", Options{}, "has no // after the scheme"},
 		{"azblob://a/leases?key-file=" + file + "&tenant=t", Options{}, "has tenant without auth"},
@@ -211,6 +261,59 @@ func TestRedisOptions(t *testing.T) {
 	}
 }
 
+func TestPostgresOptions(t *testing.T) {
+	u, _, err := parse("postgres://us%20er:p%2F@a,b:1,[::1]/my%20db?schema=s&history=false&listen=d&connections=7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := u.postgres(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := o.Config.ConnConfig
+	var hosts []string
+	for _, f := range c.Fallbacks {
+		hosts = append(hosts, fmt.Sprint(f.Host, " ", f.Port, " ", f.TLSConfig != nil))
+	}
+	if diff := cmp.Diff([]string{"a 5432 false", "b 1 true", "b 1 false", "::1 5432 true", "::1 5432 false"}, hosts); diff != "" || c.Host != "a" || c.TLSConfig == nil {
+		t.Errorf("hosts begin with %s (-want +got):\n%s", c.Host, diff)
+	}
+	if want := "postgres://us%20er@d:5432/my%20db?sslmode=prefer"; o.Listen != want {
+		t.Errorf("listens at %q, want %q", o.Listen, want)
+	}
+	if c.User != "us er" || c.Password != "p/" || c.Database != "my db" || o.Schema != "s" || !o.NoHistory || o.Config.MaxConns != 7 {
+		t.Errorf("postgres options = %q %q %q %q %v %d", c.User, c.Password, c.Database, o.Schema, o.NoHistory, o.Config.MaxConns)
+	}
+}
+
+func TestEtcdOptions(t *testing.T) {
+	u, _, err := parse("etcds://u:p@a,b:1,[::1]/team/locks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := u.etcd(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a:2379", "b:1", "[::1]:2379"}, o.Endpoints); diff != "" || o.Prefix != "team/locks/" || o.Username != "u" || o.Password != "p" || o.TLS == nil {
+		t.Errorf("etcd options = %q %q %v (-want +got):\n%s", o.Prefix, o.Username, o.TLS, diff)
+	}
+}
+
+func TestSurrealOptions(t *testing.T) {
+	u, _, err := parse("surreals://u:p@h/ns/db?level=database")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := u.surreal(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Address != "h:8000" || o.Namespace != "ns" || o.Database != "db" || o.Level != "database" || o.Username != "u" || o.Password != "p" || o.TLS == nil {
+		t.Errorf("surreal options = %q %q %q %q %q", o.Address, o.Namespace, o.Database, o.Level, o.Username)
+	}
+}
+
 func TestAzblobOptions(t *testing.T) {
 	tests := []struct{ url, service, account, container string }{
 		{"azblob://acme/locks", "https://acme.blob.core.windows.net", "acme", "locks"},
@@ -259,7 +362,7 @@ func TestCosmosOptions(t *testing.T) {
 
 // A wrong URL is an error, whatever it is, and no part that can be a secret is in it.
 func FuzzNetworkURL(f *testing.F) {
-	for _, url := range []string{"redis://u:hunter2@h:1,h/3?prefix=x", "rediss://h?auth=default", "azblob://a/b", "azblob://h:1/a/b?tls=false", "redis://[::1", "redis://%"} {
+	for _, url := range []string{"redis://u:hunter2@h:1,h/3?prefix=x", "rediss://h?auth=default", "azblob://a/b", "azblob://h:1/a/b?tls=false", "redis://[::1", "redis://%", "postgres://u:hunter2@h,h:1/d?listen=h&sslmode=require", "etcds://u@h/p/q", "surreal://u:p@h/n/d?level=root"} {
 		f.Add(url)
 	}
 	f.Fuzz(func(t *testing.T, url string) {
@@ -268,6 +371,9 @@ func FuzzNetworkURL(f *testing.F) {
 			_, err = u.place()
 			if err == nil {
 				_, _ = u.redis(Options{})
+				_, _ = u.postgres(Options{})
+				_, _ = u.etcd(Options{})
+				_, _ = u.surreal(Options{})
 			}
 		}
 		if err != nil && !errors.Is(err, leasehold.ErrInvalid) {
@@ -288,7 +394,7 @@ func FuzzStraySigns(f *testing.F) {
 		if strings.Contains("/"+before+after, "..") {
 			return // what names a file is read
 		}
-		for _, scheme := range []string{"redis", "rediss", "azblob", "cosmos"} {
+		for _, scheme := range []string{"redis", "rediss", "postgres", "etcd", "etcds", "surreal", "azblob", "cosmos"} {
 			for _, userinfo := range []string{"user:", ":", ""} {
 				raw := scheme + "://" + userinfo + before + secret + after + "@a/b"
 				if err := refusal(t, raw); err != nil && strings.Contains(err.Error(), secret) {
@@ -316,6 +422,12 @@ func refusal(t *testing.T, raw string) error {
 			_, err = u.access(Options{}, client, "password-file", options.Password)
 		}
 		return err
+	case "postgres":
+		_, err = u.postgres(Options{})
+	case "etcd":
+		_, err = u.etcd(Options{})
+	case "surreal":
+		_, err = u.surreal(Options{})
 	case "azblob":
 		_, err = u.azblob(Options{Secret: "a2V5"}, client)
 	default:

@@ -6,6 +6,10 @@
 //	memory:                        gone when it closes
 //	http://HOST:PORT               a Leasehold server
 //	https://HOST?ca=FILE           the same over TLS, with a certificate authority of its own
+//	sqlite:FILE?mode=shared        the same file, several processes of one machine
+//	postgres://USER@HOST/DATABASE  PostgreSQL
+//	etcd://HOST:PORT,HOST/PREFIX   etcd; etcds:// with TLS
+//	surreal://HOST:PORT/NAMESPACE/DATABASE  SurrealDB; surreals:// with TLS
 //	redis://HOST:PORT/DB           Redis, a Cluster (HOST,HOST or cluster=true), Sentinels (master=NAME)
 //	rediss://USER@HOST?auth=…      the same over TLS, here with tokens of Microsoft Entra ID
 //	azblob://ACCOUNT/CONTAINER     Azure Blob Storage's own leases
@@ -60,6 +64,10 @@ type Options struct {
 	// database in use. Default: only the process id and the host.
 	Reach string
 
+	// BlobsOnly opens an embedded database even if its leases were moved to another
+	// store. Default: that is an error.
+	BlobsOnly bool
+
 	// Reserve is how many bytes of disk an embedded database keeps back for when
 	// the disk is full. Default none.
 	Reserve int64
@@ -93,15 +101,24 @@ type storeURL struct {
 }
 
 var drivers = map[string]driver{
-	"sqlite": {kind: powers.KindSQLite, syntax: "sqlite:FILE", params: []string{"durability"}, open: openSQLite},
-	"memory": {kind: powers.KindMemory, syntax: "memory:", open: openMemory},
-	"http":   {kind: powers.KindServer, syntax: "http://HOST:PORT", open: openServer},
-	"redis":  {kind: powers.KindRedis, syntax: "redis://HOST:PORT", params: redisParams, open: openRedis},
-	"rediss": {kind: powers.KindRedis, syntax: "rediss://HOST:PORT", params: redissParams, open: openRedis},
-	"azblob": {kind: powers.KindAzblob, syntax: "azblob://ACCOUNT/CONTAINER", params: azblobParams, open: openAzblob},
-	"cosmos": {kind: powers.KindCosmos, syntax: "cosmos://ACCOUNT/DATABASE/CONTAINER", params: cosmosParams, open: openCosmos},
-	"https":  {kind: powers.KindServer, syntax: "https://HOST:PORT", params: []string{"ca", "cert", "key"}, open: openServer},
+	"sqlite":     {kind: powers.KindSQLite, syntax: "sqlite:FILE", params: []string{"durability", "mode"}, open: openSQLite},
+	"memory":     {kind: powers.KindMemory, syntax: "memory:", open: openMemory},
+	"http":       {kind: powers.KindServer, syntax: "http://HOST:PORT", open: openServer},
+	"redis":      {kind: powers.KindRedis, syntax: "redis://HOST:PORT", params: redisParams, open: openRedis},
+	"rediss":     {kind: powers.KindRedis, syntax: "rediss://HOST:PORT", params: redissParams, open: openRedis},
+	"postgres":   {kind: powers.KindPostgres, syntax: "postgres://HOST:PORT/DATABASE", params: postgresParams, open: openPostgres},
+	"postgresql": {kind: powers.KindPostgres, syntax: "postgres://HOST:PORT/DATABASE", params: postgresParams, open: openPostgres},
+	"etcd":       {kind: powers.KindEtcd, syntax: "etcd://HOST:PORT/PREFIX", params: etcdParams, open: openEtcd},
+	"etcds":      {kind: powers.KindEtcd, syntax: "etcds://HOST:PORT/PREFIX", params: etcdsParams, open: openEtcd},
+	"surreal":    {kind: powers.KindSurreal, syntax: "surreal://HOST:PORT/NAMESPACE/DATABASE", params: surrealParams, open: openSurreal},
+	"surreals":   {kind: powers.KindSurreal, syntax: "surreals://HOST:PORT/NAMESPACE/DATABASE", params: surrealsParams, open: openSurreal},
+	"azblob":     {kind: powers.KindAzblob, syntax: "azblob://ACCOUNT/CONTAINER", params: azblobParams, open: openAzblob},
+	"cosmos":     {kind: powers.KindCosmos, syntax: "cosmos://ACCOUNT/DATABASE/CONTAINER", params: cosmosParams, open: openCosmos},
+	"https":      {kind: powers.KindServer, syntax: "https://HOST:PORT", params: []string{"ca", "cert", "key"}, open: openServer},
 }
+
+// withPassword are the kinds in whose URL a password may stand.
+var withPassword = []string{powers.KindRedis, powers.KindPostgres, powers.KindEtcd, powers.KindSurreal}
 
 // Store opens the store at the URL. A wrong URL is ErrInvalid, with what would be
 // right; the error never repeats the whole URL, since people put secrets there.
@@ -133,14 +150,30 @@ func Kind(rawURL string) string {
 	return "remote"
 }
 
+// Shared reports whether several processes can have the store at the URL open at a
+// time.
+func Shared(rawURL string) bool {
+	return !slices.Contains([]string{"", powers.KindSQLite, powers.KindMemory}, powersOf(rawURL))
+}
+
+// powersOf returns the kind of the store at the URL in package powers, or "".
+func powersOf(rawURL string) string {
+	d := drivers[Scheme(rawURL)]
+	_, query, _ := strings.Cut(rawURL, "?")
+	if params, err := url.ParseQuery(query); err == nil && d.kind == powers.KindSQLite && params.Get("mode") == "shared" {
+		return powers.KindSQLiteShared
+	}
+	return d.kind
+}
+
 // Lacks returns those of the powers that the store at the URL does not have, in the
 // words of docs/choosing-a-store.md. Of a wrong URL it knows nothing.
 func Lacks(rawURL string, all ...string) []string {
-	d, ok := drivers[Scheme(rawURL)]
-	if !ok {
+	kind := powersOf(rawURL)
+	if kind == "" {
 		return nil
 	}
-	return slices.DeleteFunc(all, func(p string) bool { return powers.Has(d.kind, p) })
+	return slices.DeleteFunc(all, func(p string) bool { return powers.Has(kind, p) })
 }
 
 func parse(rawURL string) (storeURL, driver, error) {
@@ -152,7 +185,7 @@ func parse(rawURL string) (storeURL, driver, error) {
 	u.syntax = d.syntax
 	rest, query, _ := strings.Cut(rawURL[len(u.scheme)+1:], "?")
 	u.rest, u.query = rest, query
-	if d.kind == powers.KindRedis && strings.Contains(query, "@") && !strings.Contains(rest, "@") {
+	if slices.Contains(withPassword, d.kind) && strings.Contains(query, "@") && !strings.Contains(rest, "@") {
 		return u, d, invalid("has a question mark in the user or password, or an @ in the parameters; write %%3F and %%40")
 	}
 	var err error
@@ -167,6 +200,7 @@ func unknownScheme(scheme string) error {
 	for _, name := range slices.Sorted(maps.Keys(drivers)) {
 		known = append(known, drivers[name].syntax)
 	}
+	known = slices.Compact(known)
 	if !isScheme(scheme) { // it may be anything, also a connection string
 		return invalid("has no scheme; want one of %s", strings.Join(known, ", "))
 	}

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/store/sqlite"
 )
 
 func TestStoreRefuses(t *testing.T) {
-	const known = "want one of azblob://ACCOUNT/CONTAINER, cosmos://ACCOUNT/DATABASE/CONTAINER, http://HOST:PORT, https://HOST:PORT, " +
-		"memory:, redis://HOST:PORT, rediss://HOST:PORT, sqlite:FILE"
+	const known = "want one of azblob://ACCOUNT/CONTAINER, cosmos://ACCOUNT/DATABASE/CONTAINER, etcd://HOST:PORT/PREFIX, etcds://HOST:PORT/PREFIX, http://HOST:PORT, https://HOST:PORT, " +
+		"memory:, postgres://HOST:PORT/DATABASE, redis://HOST:PORT, rediss://HOST:PORT, sqlite:FILE, surreal://HOST:PORT/NAMESPACE/DATABASE, surreals://HOST:PORT/NAMESPACE/DATABASE"
 	tests := []struct{ url, want string }{
 		{"", "has no scheme; " + known},
 		{"leases.db", "has no scheme; " + known},
@@ -24,7 +25,9 @@ func TestStoreRefuses(t *testing.T) {
 		{"sqlite://host/x.db", "names a host"},
 		{"sqlite:x%zz.db", "broken %XX"},
 		{"sqlite:x.db?durability=maybe", `has the durability "maybe"; want full or normal`},
-		{"sqlite:x.db?mode=shared", `unknown parameter "mode"; sqlite:FILE takes durability`},
+		{"sqlite:x.db?mode=rw", `has the mode "rw"; want shared or none`},
+		{"sqlite:x.db?mode=", `has the parameter "mode" without a value`},
+		{"sqlite:x.db?cache=shared", `unknown parameter "cache"; sqlite:FILE takes durability, mode`},
 		{"sqlite:x.db?durability=full&durability=normal", "more than once"},
 		{"sqlite:x.db?%zz", "parameters that cannot be read"},
 		{"memory:x", "has no name"},
@@ -71,6 +74,41 @@ func TestStoreOpensSQLite(t *testing.T) {
 		if _, err := os.Stat(tt.file); err != nil {
 			t.Errorf("Store(%q) left no file: %v", tt.url, err)
 		}
+	}
+}
+
+// Two processes, or two stores, have one file in shared mode, and neither lets the
+// other mode in.
+func TestStoreOpensSharedSQLite(t *testing.T) {
+	url := open.SQLiteURL(filepath.Join(t.TempDir(), "x.db"))
+	a := mustOpen(t, url+"?mode=shared", nil)
+	b := mustOpen(t, url+"?mode=shared&durability=normal", nil)
+	if _, err := a.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "a"}); err != nil {
+		t.Fatalf("Acquire = %v", err)
+	}
+	if _, err := b.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "b"}); !errors.Is(err, leasehold.ErrHeld) {
+		t.Errorf("Acquire of what another holds = %v, want ErrHeld", err)
+	}
+	if store, err := open.Store(t.Context(), url, nil); store != nil || !errors.Is(err, sqlite.ErrInUse) {
+		t.Errorf("Store of a file that is shared = %v, %v, want ErrInUse", store, err)
+	}
+	a.Close()
+	b.Close()
+	alone := mustOpen(t, url, nil)
+	defer alone.Close()
+	if st, err := alone.Status(t.Context(), "r"); err != nil || st.Lease == nil || st.Lease.Holder != "a" {
+		t.Errorf("Status in the other mode = %+v, %v; want the lease", st, err)
+	}
+	if store, err := open.Store(t.Context(), url+"?mode=shared", nil); store != nil || !errors.Is(err, sqlite.ErrInUse) {
+		t.Errorf("Store of a file that is not shared = %v, %v, want ErrInUse", store, err)
+	}
+	store, err := open.Store(t.Context(), url+"?mode=shared", &open.Options{Modules: []engine.Module{{Name: "m"}}})
+	if store != nil || !errors.Is(err, leasehold.ErrInvalid) {
+		t.Errorf("Store of a shared file with a module = %v, %v, want ErrInvalid", store, err)
+	}
+	missing := open.SQLiteURL(filepath.Join(t.TempDir(), "typo.db")) + "?mode=shared"
+	if store, err := open.Store(t.Context(), missing, &open.Options{MustExist: true}); store != nil || !errors.Is(err, sqlite.ErrMissing) {
+		t.Errorf("Store of a file that is not there = %v, %v, want ErrMissing", store, err)
 	}
 }
 
@@ -134,10 +172,21 @@ func TestLacks(t *testing.T) {
 	tests := []struct {
 		url  string
 		want int
-	}{{"sqlite:x", 0}, {"rediss://x", 1}, {"azblob://x/y", 2}, {"nonsense", 0}}
+	}{{"sqlite:x", 0}, {"sqlite:x?mode=shared", 1}, {"sqlite:x?mode=%zz", 0}, {"rediss://x", 1}, {"azblob://x/y", 2}, {"nonsense", 0}}
 	for _, tt := range tests {
 		if got := open.Lacks(tt.url, "watching", "finding", "waiting"); len(got) != tt.want {
 			t.Errorf("Lacks(%q) = %q, want %d", tt.url, got, tt.want)
+		}
+	}
+}
+
+func TestShared(t *testing.T) {
+	for url, want := range map[string]bool{
+		"": false, "nonsense": false, "memory:": false, "sqlite:x": false, "sqlite:x?durability=full": false,
+		"sqlite:x?durability=full&mode=shared": true, "redis://x": true, "http://x": true, "cosmos://x": true,
+	} {
+		if got := open.Shared(url); got != want {
+			t.Errorf("Shared(%q) = %v, want %v", url, got, want)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package open
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net/http"
 	"slices"
@@ -64,7 +63,11 @@ func (u storeURL) redis(o Options) (*redis.Options, error) {
 	if len(p.hosts) == 0 && len(p.path) > 0 {
 		return nil, invalid("names no host, and a Unix socket is not taken; want %s", u.syntax)
 	}
-	if options.Addrs, err = redisAddrs(p.hosts, options.MasterName != ""); err != nil {
+	port := "6379"
+	if options.MasterName != "" {
+		port = "26379" // of Sentinels
+	}
+	if options.Addrs, err = u.addrs(p, port); err != nil {
 		return nil, err
 	}
 	switch len(p.path) {
@@ -85,37 +88,9 @@ func (u storeURL) redis(o Options) (*redis.Options, error) {
 	}
 	options.NoHistory = !keep
 	if u.scheme == "rediss" {
-		options.TLS, err = u.redisTLS(o)
+		options.TLS, err = u.alwaysTLS(o)
 	}
 	return options, err
-}
-
-// redisAddrs adds the ports that are left out.
-func redisAddrs(hosts []string, sentinels bool) ([]string, error) {
-	if len(hosts) == 0 {
-		return nil, invalid("names no host; want redis://HOST:PORT")
-	}
-	port := "6379"
-	if sentinels {
-		port = "26379"
-	}
-	addrs := make([]string, 0, len(hosts))
-	for _, host := range hosts {
-		addr, err := withPort(host, port)
-		if err != nil {
-			return nil, err
-		}
-		addrs = append(addrs, addr)
-	}
-	return addrs, nil
-}
-
-func (u storeURL) redisTLS(o Options) (*tls.Config, error) {
-	config, err := u.tls(o.TLS)
-	if config == nil && err == nil {
-		config = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	return config, err
 }
 
 // redisAccess adds the password, or where the tokens come from that serve as one.

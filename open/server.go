@@ -33,6 +33,15 @@ func ServerTLS(rawURL string, base *tls.Config) (address string, config *tls.Con
 	return u.scheme + ":" + u.rest, config, err
 }
 
+// alwaysTLS is tls for what is spoken over TLS only: never nil.
+func (u storeURL) alwaysTLS(o Options) (*tls.Config, error) {
+	config, err := u.tls(o.TLS)
+	if config == nil && err == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return config, err
+}
+
 // tls adds the URL's files to the configuration.
 func (u storeURL) tls(base *tls.Config) (*tls.Config, error) {
 	ca, cert, key := u.params.Get("ca"), u.params.Get("cert"), u.params.Get("key")

@@ -16,6 +16,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/surrealdb/surrealdb.go"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/open"
@@ -120,7 +125,7 @@ func TestRedisWithTokens(t *testing.T) {
 	store := mustOpen(t, "rediss://"+s.Addr+"?"+principal(t, a, c), nil)
 	defer store.Close()
 	opened := len(a.Requests())
-	for deadline := time.Now().Add(20 * time.Second); len(a.Requests()) < opened+2; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); len(a.Requests()) < opened+2; time.Sleep(50 * time.Millisecond) { // polls a real server
 		if time.Now().After(deadline) {
 			t.Fatalf("%d tokens were fetched, want more than %d", len(a.Requests()), opened+1)
 		}
@@ -231,7 +236,7 @@ func TestAzblobIdentities(t *testing.T) {
 				t.Fatalf("Acquire = %v", err)
 			}
 			before := len(a.Requests())
-			for deadline := time.Now().Add(30 * time.Second); len(a.Requests()) < before+2; time.Sleep(50 * time.Millisecond) {
+			for deadline := time.Now().Add(30 * time.Second); len(a.Requests()) < before+2; time.Sleep(50 * time.Millisecond) { // polls a real server
 				if time.Now().After(deadline) {
 					t.Fatalf("%d tokens were fetched, want more than %d", len(a.Requests()), before+1)
 				}
@@ -287,8 +292,12 @@ func (oldToken) GetToken(context.Context, policy.TokenRequestOptions) (azcore.Ac
 func TestOpenEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, url := range []string{"redis://127.0.0.1:1", "azblob://127.0.0.1:1/a/leases?tls=false"} {
-		if store, err := open.Store(ctx, url, &open.Options{Secret: testserver.AzuriteKey}); store != nil || err == nil {
+	for url, secret := range map[string]string{
+		"redis://127.0.0.1:1": "", "azblob://127.0.0.1:1/a/leases?tls=false": testserver.AzuriteKey,
+		"postgres://u@127.0.0.1:1/db?connections=3": secret, "etcd://127.0.0.1:1": "", "etcds://127.0.0.1:1": "",
+		"surreal://u@127.0.0.1:1": secret, "surreals://u@127.0.0.1:1": secret,
+	} {
+		if store, err := open.Store(ctx, url, &open.Options{Secret: secret}); store != nil || err == nil || strings.Contains(err.Error(), secret) && secret != "" {
 			t.Errorf("Store(%s) = %v, %v, want an error", url, store, err)
 		}
 	}
@@ -328,4 +337,172 @@ func TestCosmos(t *testing.T) {
 		a.Refuse(true)
 		checkFails(t, "cosmos://"+secure+"/db/leases?"+principal(t, a, c), nil, "cosmos")
 	})
+}
+
+func TestEtcd(t *testing.T) {
+	s := testserver.Etcd(t)
+	checkWorks(t, "etcd://"+s.Addr, nil)
+	checkWorks(t, "etcd://127.0.0.1:1,"+s.Addr+"/team/locks", nil)
+	t.Run("Unreachable", func(t *testing.T) { checkFails(t, "etcd://127.0.0.1:1", nil, "etcd") })
+	t.Run("Silent", func(t *testing.T) { checkFails(t, "etcd://"+testserver.Silent(t), nil, "etcd") })
+	t.Run("TLSWhereThereIsNone", func(t *testing.T) { checkFails(t, "etcds://"+s.Addr, nil, "etcd") })
+}
+
+func TestEtcdTLS(t *testing.T) {
+	c := testserver.NewCertificate(t)
+	s := testserver.EtcdTLS(t, c)
+	checkWorks(t, "etcds://"+s.Addr+"?ca="+c.CertFile, nil)
+	checkWorks(t, "etcds://"+s.Addr, &open.Options{TLS: c.Client()})
+	t.Run("UnknownAuthority", func(t *testing.T) { checkFails(t, "etcds://"+s.Addr, nil, "etcd") })
+	t.Run("WithoutTLS", func(t *testing.T) { checkFails(t, "etcd://"+s.Addr, nil, "etcd") })
+}
+
+// TestEtcdUsers has a user that may do what the store does below its prefix, and one
+// that may only read there.
+func TestEtcdUsers(t *testing.T) {
+	s := testserver.Etcd(t)
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Addr}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	rights := map[string]clientv3.PermissionType{"writer": clientv3.PermissionType(clientv3.PermReadWrite), "reader": clientv3.PermissionType(clientv3.PermRead)}
+	_, errs := client.RoleAdd(t.Context(), "root")
+	for user, right := range rights {
+		_, err := client.RoleAdd(t.Context(), user)
+		errs = errors.Join(errs, err)
+		_, err = client.RoleGrantPermission(t.Context(), user, "leasehold/", clientv3.GetPrefixRangeEnd("leasehold/"), right)
+		errs = errors.Join(errs, err)
+	}
+	for _, user := range []string{"root", "writer", "reader"} {
+		_, err := client.UserAdd(t.Context(), user, secret)
+		errs = errors.Join(errs, err)
+		_, err = client.UserGrantRole(t.Context(), user, user)
+		errs = errors.Join(errs, err)
+	}
+	if _, err := client.AuthEnable(t.Context()); errors.Join(errs, err) != nil {
+		t.Fatal(errors.Join(errs, err))
+	}
+	checkWorks(t, "etcd://root:"+secret+"@"+s.Addr, nil)
+	checkWorks(t, "etcd://writer@"+s.Addr, &open.Options{Secret: secret})
+	checkWorks(t, "etcd://writer@"+s.Addr+"?password-file="+secretFile(t, secret), nil)
+	t.Run("Nobody", func(t *testing.T) { checkFails(t, "etcd://"+s.Addr, nil, "etcd") })
+	t.Run("WrongPassword", func(t *testing.T) { checkFails(t, "etcd://writer:"+secret+"x@"+s.Addr, nil, "etcd") })
+	t.Run("ReadOnlyUser", func(t *testing.T) { checkFails(t, "etcd://reader:"+secret+"@"+s.Addr, nil, "etcd") })
+	t.Run("OtherPrefix", func(t *testing.T) { checkFails(t, "etcd://writer:"+secret+"@"+s.Addr+"/other", nil, "etcd") })
+}
+
+func TestPostgres(t *testing.T) {
+	c := testserver.NewCertificate(t)
+	s := testserver.PostgresTLS(t, c)
+	const user, password = "postgres", testserver.PostgresPassword
+	at := "postgres://" + user + "@" + s.Addr + "/postgres"
+	o := &open.Options{Secret: password}
+	checkWorks(t, at, o)
+	checkWorks(t, testserver.PostgresURL(s.Addr, "postgres"), nil)
+	checkWorks(t, "postgresql"+strings.TrimPrefix(at, "postgres")+"?schema=other&history=false&connections=2&listen="+s.Addr+"&password-file="+secretFile(t, password), nil)
+	checkWorks(t, "postgres://"+user+"@127.0.0.1:1,"+s.Addr+"/postgres?sslmode=require", o)
+	checkWorks(t, at+"?ca="+c.CertFile, o)
+	checkWorks(t, at+"?sslmode=verify-ca&ca="+c.CertFile, o)
+	checkWorks(t, at, &open.Options{Secret: password, TLS: c.Client()})
+	t.Run("Unreachable", func(t *testing.T) { checkFails(t, "postgres://u@127.0.0.1:1", nil, "postgres") })
+	t.Run("Silent", func(t *testing.T) { checkFails(t, "postgres://u@"+testserver.Silent(t), nil, "postgres") })
+	t.Run("WrongPassword", func(t *testing.T) { checkFails(t, "postgres://"+user+":"+secret+"@"+s.Addr, nil, "postgres") })
+	t.Run("NoPassword", func(t *testing.T) { checkFails(t, at, nil, "postgres") })
+	t.Run("UnknownUser", func(t *testing.T) { checkFails(t, "postgres://somebody:"+secret+"@"+s.Addr, nil, "postgres") })
+	t.Run("UnknownDatabase", func(t *testing.T) { checkFails(t, "postgres://"+user+"@"+s.Addr+"/missing", o, "postgres") })
+	t.Run("UnknownAuthority", func(t *testing.T) { checkFails(t, at+"?sslmode=verify-full", o, "postgres") })
+	t.Run("OtherAuthority", func(t *testing.T) {
+		checkFails(t, at+"?ca="+testserver.NewCertificate(t).CertFile, o, "postgres")
+	})
+	t.Run("MissingTables", func(t *testing.T) {
+		checkFails(t, at+"?schema=missing", &open.Options{Secret: password, MustExist: true}, "postgres")
+	})
+	t.Run("TLSWhereThereIsNone", func(t *testing.T) {
+		checkFails(t, "postgres://"+user+"@"+testserver.Postgres(t).Addr+"?sslmode=require", o, "postgres")
+	})
+}
+
+// TestPostgresRights has users that may not make tables, or only read them.
+func TestPostgresRights(t *testing.T) {
+	s := testserver.Postgres(t)
+	checkWorks(t, testserver.PostgresURL(s.Addr, "postgres"), nil)
+	conn, err := pgx.Connect(t.Context(), testserver.PostgresURL(s.Addr, "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), `
+		CREATE USER nobody PASSWORD '`+secret+`';
+		CREATE USER reader PASSWORD '`+secret+`';
+		GRANT USAGE ON SCHEMA leasehold TO reader;
+		GRANT SELECT ON ALL TABLES IN SCHEMA leasehold TO reader;
+		GRANT SELECT ON ALL SEQUENCES IN SCHEMA leasehold TO reader;
+		CREATE USER frozen PASSWORD '`+secret+`';
+		GRANT ALL ON SCHEMA leasehold TO frozen;
+		GRANT ALL ON ALL TABLES IN SCHEMA leasehold TO frozen;
+		GRANT ALL ON ALL SEQUENCES IN SCHEMA leasehold TO frozen;
+		ALTER USER frozen SET default_transaction_read_only = on;
+		CREATE USER writer PASSWORD '`+secret+`';
+		GRANT USAGE ON SCHEMA leasehold TO writer;
+		GRANT ALL ON ALL TABLES IN SCHEMA leasehold TO writer;
+		GRANT ALL ON ALL SEQUENCES IN SCHEMA leasehold TO writer`); err != nil {
+		t.Fatal(err)
+	}
+	checkWorks(t, "postgres://writer:"+secret+"@"+s.Addr+"/postgres", nil)
+	for _, user := range []string{"nobody", "reader", "frozen"} {
+		t.Run(user, func(t *testing.T) {
+			checkFails(t, "postgres://"+user+":"+secret+"@"+s.Addr+"/postgres", nil, "postgres")
+		})
+	}
+	t.Run("NoSchema", func(t *testing.T) {
+		checkFails(t, "postgres://writer:"+secret+"@"+s.Addr+"/postgres?schema=other", nil, "postgres")
+	})
+}
+
+func TestSurreal(t *testing.T) {
+	c := testserver.NewCertificate(t)
+	s := testserver.Surreal(t)
+	secure := testserver.TLSFront(t, s.Addr, c)
+	checkWorks(t, "surreal://"+s.Addr, nil)
+	checkWorks(t, "surreal://"+s.Addr+"/ns/db", nil)
+	checkWorks(t, "surreals://"+secure+"/ns/db?ca="+c.CertFile, nil)
+	checkWorks(t, "surreals://"+secure+"/ns/db", &open.Options{TLS: c.Client()})
+	t.Run("Unreachable", func(t *testing.T) { checkFails(t, "surreal://127.0.0.1:1", nil, "surreal") })
+	t.Run("Silent", func(t *testing.T) { checkFails(t, "surreal://"+testserver.Silent(t), nil, "surreal") })
+	t.Run("TLSWhereThereIsNone", func(t *testing.T) { checkFails(t, "surreals://"+s.Addr, nil, "surreal") })
+	t.Run("UnknownAuthority", func(t *testing.T) { checkFails(t, "surreals://"+secure, nil, "surreal") })
+	t.Run("WithoutTLS", func(t *testing.T) { checkFails(t, "surreal://"+secure, nil, "surreal") })
+	t.Run("MissingTables", func(t *testing.T) {
+		checkFails(t, "surreal://"+s.Addr+"/ns/missing", &open.Options{MustExist: true}, "surreal")
+	})
+}
+
+// TestSurrealUsers has a user of the database alone, and one that may only read.
+func TestSurrealUsers(t *testing.T) {
+	s := testserver.Surreal(t, "--user", "root", "--pass", secret)
+	at := s.Addr + "/ns/db"
+	checkWorks(t, "surreal://root:"+secret+"@"+at, nil)
+	checkWorks(t, "surreal://root@"+at, &open.Options{Secret: secret})
+	checkWorks(t, "surreal://root@"+at+"?level=root&password-file="+secretFile(t, secret), nil)
+	db, err := surrealdb.FromEndpointURLString(t.Context(), "ws://"+s.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(t.Context())
+	_, err = db.SignIn(t.Context(), surrealdb.Auth{Username: "root", Password: secret})
+	err = errors.Join(err, db.Use(t.Context(), "ns", "db"))
+	for _, define := range []string{"writer ON DATABASE PASSWORD $p ROLES EDITOR", "owner ON DATABASE PASSWORD $p ROLES OWNER", "reader ON DATABASE PASSWORD $p ROLES VIEWER"} {
+		_, e := surrealdb.Query[any](t.Context(), db, "DEFINE USER "+strings.Replace(define, "$p", "'"+secret+"'", 1), nil)
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkWorks(t, "surreal://owner:"+secret+"@"+at+"?level=database", nil)
+	checkWorks(t, "surreal://writer:"+secret+"@"+at+"?level=database", nil)
+	t.Run("Nobody", func(t *testing.T) { checkFails(t, "surreal://"+at, nil, "surreal") })
+	t.Run("WrongPassword", func(t *testing.T) { checkFails(t, "surreal://root:"+secret+"x@"+at, nil, "surreal") })
+	t.Run("WrongLevel", func(t *testing.T) { checkFails(t, "surreal://writer:"+secret+"@"+at, nil, "surreal") })
+	t.Run("ReadOnlyUser", func(t *testing.T) { checkFails(t, "surreal://reader:"+secret+"@"+at+"?level=database", nil, "surreal") })
 }

@@ -83,6 +83,9 @@ func follows(before, r leasehold.Record) string {
 	if r.Before != before.After && !forgotten {
 		return fmt.Sprintf("starts %v, but record %d left it %v", r.Before, before.Seq, before.After)
 	}
+	if upgrades(r) && r.Kind == leasehold.KindAcquired && r.Before == leasehold.StateActive && r.After == leasehold.StateActive {
+		return followsUpgrade(before, r)
+	}
 	if !allowed[r.Kind][r.Before][r.After] {
 		return fmt.Sprintf("leads from %v to %v", r.Before, r.After)
 	}
@@ -97,6 +100,22 @@ func follows(before, r leasehold.Record) string {
 	case r.Kind == leasehold.KindRenewed && r.Renewals <= before.Renewals:
 		return fmt.Sprintf("%d renewals after %d", r.Renewals, before.Renewals)
 	case r.Kind != leasehold.KindAcquired && r.Kind != leasehold.KindRenewed && r.Renewals != before.Renewals:
+		return fmt.Sprintf("%d renewals after %d", r.Renewals, before.Renewals)
+	}
+	return ""
+}
+
+// upgrades reports whether the record is of a set that has changed its modes.
+func upgrades(r leasehold.Record) bool { return r.Details["replaces_token"] != "" }
+
+// followsUpgrade is follows for a grant that continues a live lease.
+func followsUpgrade(before, r leasehold.Record) string {
+	switch {
+	case r.Holder != before.Holder || r.Details["replaces_token"] != fmt.Sprint(before.Token):
+		return fmt.Sprintf("replaces token %s, but record %d is of %q with token %d", r.Details["replaces_token"], before.Seq, before.Holder, before.Token)
+	case r.Token <= before.Token:
+		return fmt.Sprintf("token %d after %d", r.Token, before.Token)
+	case r.Renewals != before.Renewals+1:
 		return fmt.Sprintf("%d renewals after %d", r.Renewals, before.Renewals)
 	}
 	return ""
@@ -161,7 +180,7 @@ func (e *env) agrees(records []leasehold.Record) {
 	}
 	for resource, r := range last {
 		s := e.status(resource)
-		if s.Locked() && (s.Lease.Token != r.Token || s.Lease.Holder != r.Holder || s.Lease.State != r.After) {
+		if s.Locked() && s.Lease.Resource == resource && (s.Lease.Token != r.Token || s.Lease.Holder != r.Holder || s.Lease.State != r.After) {
 			e.Errorf("Status(%q) = %s, but the last record %d is %s with token %d", resource, describeStatus(s), r.Seq, r.Kind, r.Token)
 		}
 	}

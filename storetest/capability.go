@@ -57,6 +57,13 @@ const (
 	Downtime Capability = "downtime"
 	// HealthNames: leases on __healthcheck__… can be acquired here.
 	HealthNames Capability = "health-names"
+	// Sets: leases of AcquireRequest.Claims, and lists by namespace and path.
+	Sets Capability = "sets"
+	// Notes: a release or transfer leaves a note for the next holder.
+	Notes Capability = "notes"
+	// Deadlocks: AcquireRequest.Sequence is honoured. Without it such a request waits
+	// like any other.
+	Deadlocks Capability = "deadlocks"
 )
 
 // can reports whether the harness claims the capability. One that builds on
@@ -66,7 +73,7 @@ func (h Harness) can(c Capability) bool {
 		return false
 	}
 	switch c {
-	case Priorities, KeptPlaces, ShownQueue, WaitTimes:
+	case Priorities, KeptPlaces, ShownQueue, WaitTimes, Deadlocks:
 		return h.can(Waiting)
 	case MetadataFilter:
 		return h.can(Listing)
@@ -98,6 +105,56 @@ var capabilityChecks = []check{
 			}
 		}
 	}},
+	{name: "SetsAreRefusedFirst", run: setsRefusedFirst, lacks: []Capability{Sets}},
+	{name: "NotesAreRefusedFirst", run: notesRefusedFirst, lacks: []Capability{Notes}},
+	{name: "SequencesJustWait", run: sequencesJustWait, needs: []Capability{Waiting}, lacks: []Capability{Deadlocks}},
+}
+
+// setsRefusedFirst expects a store that grants no sets to say so before anything
+// happens: also of what is held, and with a wait.
+func setsRefusedFirst(e *env) {
+	e.untouched(func(leasehold.Grant) {
+		for _, claims := range [][]leasehold.Claim{leasehold.Resources("free", "held"), leasehold.Paths("ns", "a/**"), {{Pattern: "free", Mode: leasehold.Shared}}} {
+			r := leasehold.AcquireRequest{Claims: claims, Holder: "other", TTL: e.long, Timeout: time.Second}
+			_, err := e.store.Acquire(e.Context(), r)
+			e.reason("Acquire of a set", err, leasehold.ReasonUnsupported)
+			if e.h.can(Waiting) {
+				_, err := power[leasehold.Waiter](e).Wait(e.Context(), r)
+				e.reason("Wait for a set", err, leasehold.ReasonUnsupported)
+			}
+		}
+		if e.h.can(Listing) {
+			for _, r := range []leasehold.ListRequest{{Namespace: "ns"}, {Namespace: "ns", Path: "a/**"}} {
+				_, err := power[leasehold.Lister](e).List(e.Context(), r)
+				e.reason("List by namespace", err, leasehold.ReasonUnsupported)
+			}
+		}
+	})
+}
+
+// notesRefusedFirst expects the lease to be held on, with its holder.
+func notesRefusedFirst(e *env) {
+	e.untouched(func(g leasehold.Grant) {
+		_, err := e.store.Release(e.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: "held", Note: "n"})
+		e.reason("Release with a note", err, leasehold.ReasonUnsupported)
+		if e.h.can(Transfer) {
+			_, err := e.transferErr(leasehold.TransferRequest{ID: g.ID, Resource: "held", To: "other", Note: "n"})
+			e.reason("Transfer with a note", err, leasehold.ReasonUnsupported)
+		}
+	})
+}
+
+// sequencesJustWait expects Sequence to be no error.
+func sequencesJustWait(e *env) {
+	a, b := e.grant(sequence(e.request("a", "a"))), e.grant(sequence(e.request("b", "b")))
+	first := e.wait(sequence(e.request("b", "a")))
+	second := e.wait(sequence(e.request("a", "b")))
+	first.still()
+	second.still()
+	e.release(a.Lease)
+	second.granted()
+	e.release(b.Lease)
+	first.granted()
 }
 
 var known = map[Capability]bool{
@@ -105,6 +162,7 @@ var known = map[Capability]bool{
 	ForceRelease: true, History: true, Settings: true, Cleanup: true, Watching: true,
 	Priorities: true, KeptPlaces: true, ShownQueue: true, WaitTimes: true, MetadataFilter: true,
 	Infinite: true, MaxRenewals: true, UniqueIDs: true, Memory: true, ExpiryRecords: true, CancelRecords: true, Downtime: true, HealthNames: true,
+	Sets: true, Notes: true, Deadlocks: true,
 }
 
 // missing is the answer of a power that the store does not have at all.
@@ -195,6 +253,27 @@ var probes = []probe{
 		r := e.request("probe-limit", "p")
 		r.MaxRenewals = new(int)
 		return e.attempt(r)
+	}},
+	{Sets, func(e *env) error { return e.attempt(e.names("p", "probe-set", "probe-set-too")) }},
+	{Notes, func(e *env) error {
+		g := e.acquire("probe-note", "p")
+		_, err := e.store.Release(e.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: "probe-note", Note: "n"})
+		if err != nil {
+			e.release(g.Lease)
+		}
+		return err
+	}},
+	{Deadlocks, func(e *env) error {
+		return callPower(e, func(s leasehold.Waiter, ctx context.Context) error {
+			r := sequence(e.request("probe-deadlock", "p"))
+			defer e.release(e.grant(r).Lease)
+			r.Timeout = time.Second
+			_, err := s.Wait(ctx, r)
+			if leasehold.ReasonOf(err) != leasehold.ReasonDeadlock {
+				return missing
+			}
+			return err
+		})
 	}},
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +22,33 @@ func (e *env) grant(r leasehold.AcquireRequest) leasehold.Grant {
 	e.learn(r.ID)
 	g, err := e.store.Acquire(e.Context(), r)
 	if err != nil {
-		e.Fatalf("Acquire(%q) by %q = %v, want a grant", r.Resource, r.Holder, err)
+		e.Fatalf("Acquire(%s) by %q = %v, want a grant", requested(r), r.Holder, err)
 	}
+	e.received(g, r)
+	return g
+}
+
+// requested names what a request is for in a failure line.
+func requested(r leasehold.AcquireRequest) string {
+	if r.Claims != nil {
+		return fmt.Sprint(r.Claims)
+	}
+	return fmt.Sprintf("%q", r.Resource)
+}
+
+// grantSoon acquires what a waiter may have got that has left: a try that was under way
+// when its client left may be granted, and is then released, also after somebody has
+// seen the resource free.
+func (e *env) grantSoon(r leasehold.AcquireRequest) (g leasehold.Grant) {
+	e.Helper()
+	e.eventually("what nobody received is released", func() (granted bool) {
+		var err error
+		g, err = e.store.Acquire(e.Context(), r)
+		if err != nil && !errors.Is(err, leasehold.ErrHeld) {
+			e.Fatalf("Acquire(%q) by %q = %v, want a grant", r.Resource, r.Holder, err)
+		}
+		return err == nil
+	})
 	e.received(g, r)
 	return g
 }
@@ -35,9 +61,12 @@ func (e *env) received(g leasehold.Grant, r leasehold.AcquireRequest) {
 	if g.ID.IsZero() || !r.ID.IsZero() && g.ID != r.ID {
 		e.Errorf("Acquire(%q) has another id than proposed, or none", r.Resource)
 	}
-	if g.State != leasehold.StateActive || g.Resource != r.Resource || g.Holder != r.Holder {
+	if g.State != leasehold.StateActive || r.Claims == nil && g.Resource != r.Resource || g.Holder != r.Holder {
 		e.Errorf("Acquire(%q) by %q = %v lease on %q of %q, want an active one as asked for",
 			r.Resource, r.Holder, g.State, g.Resource, g.Holder)
+	}
+	if !slices.Equal(g.Claims, r.Claims) {
+		e.Errorf("Acquire(%q) by %q covers %v, want %v", r.Resource, r.Holder, g.Claims, r.Claims)
 	}
 	if !e.about(g.Remaining, g.TTL) {
 		e.Errorf("Acquire(%q).Remaining = %v, want all of the ttl %v", r.Resource, g.Remaining, g.TTL)
@@ -62,6 +91,8 @@ func (e *env) sane(what string, l leasehold.Lease) {
 		e.Errorf("%s of %q: %v, and still %v remaining", what, l.Resource, l.State, l.Remaining)
 	case l.AcquiredAt.IsZero() || l.RenewedAt.IsZero():
 		e.Errorf("%s of %q: acquired at %v, renewed at %v", what, l.Resource, l.AcquiredAt, l.RenewedAt)
+	case strings.HasPrefix(l.Resource, leasehold.SetPrefix) != (len(l.Claims) > 0) && l.State.Locked():
+		e.Errorf("%s of %q: claims %v, want them of a set and of nothing else", what, l.Resource, l.Claims)
 	case l.Renewals < 0 || l.MaxRenewals < leasehold.Unlimited:
 		e.Errorf("%s of %q: %d renewals of %d", what, l.Resource, l.Renewals, l.MaxRenewals)
 	}
@@ -73,9 +104,9 @@ func (e *env) refused(r leasehold.AcquireRequest, want ...leasehold.Reason) *lea
 	e.learn(r.ID)
 	g, err := e.store.Acquire(e.Context(), r)
 	e.learn(g.ID)
-	call := fmt.Sprintf("Acquire(%q) by %q", r.Resource, r.Holder)
+	call := fmt.Sprintf("Acquire(%s) by %q", requested(r), r.Holder)
 	typed := e.reason(call, err, want...)
-	if typed.Current == nil && (typed.Reason == leasehold.ReasonHeld || typed.Reason == leasehold.ReasonBreaking) {
+	if typed.Current == nil && typed.Reserved == "" && (typed.Reason == leasehold.ReasonHeld || typed.Reason == leasehold.ReasonBreaking) {
 		e.Fatalf("%s = %v without Current, want to know who is in the way", call, err)
 	}
 	return typed
@@ -178,9 +209,13 @@ func (e *env) status(resource string) leasehold.Status {
 	if s.Resource != resource {
 		e.Errorf("Status(%q).Resource = %q", resource, s.Resource)
 	}
+	leases := s.Leases
 	if s.Lease != nil {
-		e.sane("Status", *s.Lease)
-		if !s.Lease.ID.IsZero() {
+		leases = append(leases[:len(leases):len(leases)], *s.Lease)
+	}
+	for _, l := range leases {
+		e.sane("Status", l)
+		if !l.ID.IsZero() {
 			e.Errorf("Status(%q) carries the lease id", resource)
 		}
 	}

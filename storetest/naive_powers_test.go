@@ -14,7 +14,7 @@ func healthCheck(resource string) bool { return strings.HasPrefix(resource, "__h
 
 func (n *naive) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.Lease, error) {
 	o, now, err := n.run(ctx, r.Validate(), func(now machine.Instant) machine.Outcome {
-		return machine.Break(now, r, n.row(r.Resource), n.policy())
+		return n.breakAll(now, r)
 	})
 	if err != nil {
 		return leasehold.Lease{}, err
@@ -33,9 +33,18 @@ func (n *naive) Change(ctx context.Context, r leasehold.ChangeRequest) (leasehol
 }
 
 func (n *naive) Transfer(ctx context.Context, r leasehold.TransferRequest) (leasehold.Lease, error) {
-	o, now, err := n.run(ctx, r.Validate(), func(now machine.Instant) machine.Outcome {
-		return machine.Transfer(now, r, n.fresh(), n.row(n.where(r.Resource, r.ID)), n.known(r.Proposed), n.policy())
+	var circle []leasehold.WaitEdge
+	o, now, err := n.run(ctx, r.ValidateAll(), func(now machine.Instant) machine.Outcome {
+		row := n.row(n.where(r.Resource, r.ID))
+		o := machine.Transfer(now, r, n.fresh(), row, n.known(r.Proposed), n.policy())
+		if circle = n.circleAfter(o); circle != nil {
+			return machine.Outcome{Row: row, Reason: leasehold.ReasonDeadlock}
+		}
+		return o
 	})
+	if circle != nil {
+		return leasehold.Lease{}, deadlock(circle)
+	}
 	if err != nil {
 		return leasehold.Lease{}, err
 	}
@@ -65,23 +74,19 @@ func (n *naive) ReleaseHolder(_ context.Context, holder, why string) (int, error
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now, count := n.now(), 0
-	var freed []string
-	for resource, row := range n.rows {
+	for _, row := range n.rows {
 		if row.Holder == holder && row.At(now).State.Locked() {
 			n.write(now, machine.ForceRelease(now, row, why))
-			freed = append(freed, resource)
 			count++
 		}
 	}
-	for _, resource := range freed { // all have ended before anybody gets one
-		n.grantNext(resource)
-	}
+	n.serve() // all have ended before anybody gets one
 	return count, nil
 }
 
 // List sorts everything each time; its cursor is the last name, marked.
 func (n *naive) List(_ context.Context, r leasehold.ListRequest) (leasehold.LeasePage, error) {
-	if err := r.Validate(); err != nil {
+	if err := r.ValidateAll(); err != nil {
 		return leasehold.LeasePage{}, err
 	}
 	after, ok := strings.CutPrefix(r.Cursor, "after:")
@@ -127,7 +132,8 @@ func (n *naive) listed(l leasehold.Lease, r leasehold.ListRequest) bool {
 		}
 	}
 	return slices.Contains(states, l.State) && strings.HasPrefix(l.Resource, r.Prefix) &&
-		(r.Resource == "" || r.Resource == l.Resource) && (r.Holder == "" || r.Holder == l.Holder)
+		(r.Resource == "" || r.Resource == l.Resource || claimsName(l.Claims, r.Resource)) &&
+		(r.Namespace == "" || claimsPath(l.Claims, r.Namespace, r.Path)) && (r.Holder == "" || r.Holder == l.Holder)
 }
 
 func (n *naive) History(_ context.Context, r leasehold.HistoryRequest) (leasehold.HistoryPage, error) {

@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -9,17 +10,13 @@ import (
 	"github.com/leasehold/leasehold/machine"
 )
 
-// queue is the naive store's queue of one resource, in the order of arrival.
-type queue struct {
-	waiters []*waiter
-	timer   *time.Timer // fires when the lease in the way ends
-}
-
+// waiter is a wait under way. The naive store has one queue for everything.
 type waiter struct {
 	request leasehold.AcquireRequest
 	since   time.Time
-	arrived int
-	answer  chan answer // of one; closed when the store closes
+	until   machine.Time // when it no longer reserves
+	queued  bool         // it was not granted at once
+	answer  chan answer  // of one; closed when the store closes
 }
 
 type answer struct {
@@ -27,126 +24,157 @@ type answer struct {
 	err error
 }
 
-// waiting returns the waiters in the order in which they will be served.
-func (n *naive) waiting(resource string) []*waiter {
-	q := n.queues[resource]
-	if q == nil {
-		return nil
+// order returns the waiters in the order in which they will be served.
+func (n *naive) order() []*waiter {
+	sorted := slices.Clone(n.waiters)
+	switch n.flaw {
+	case ignoresPriority:
+		return sorted
+	case servesLastFirst:
+		slices.Reverse(sorted)
+		return sorted
 	}
-	sorted := slices.Clone(q.waiters)
 	slices.SortStableFunc(sorted, func(a, b *waiter) int {
-		if n.flaw == servesLastFirst {
-			return b.arrived - a.arrived
-		}
-		if n.flaw == ignoresPriority {
-			return a.arrived - b.arrived
-		}
 		if n.flaw == letsIDsOvertake && a.request.ID.IsZero() != b.request.ID.IsZero() {
 			if a.request.ID.IsZero() {
 				return 1
 			}
 			return -1
 		}
-		return b.request.Priority - a.request.Priority
+		return cmp.Compare(b.request.Priority, a.request.Priority)
 	})
 	return sorted
 }
 
-// grantNext grants to the next waiter if it can, and otherwise sets the timer. A
-// waiter whose id was used elsewhere in the meantime gets no lease.
-func (n *naive) grantNext(resource string) {
-	for _, w := range n.waiting(resource) {
+// waiting returns those that wait for a name.
+func (n *naive) waiting(resource string) []*waiter {
+	return slices.DeleteFunc(n.order(), func(w *waiter) bool { return !claimsName(covers(w.request), resource) })
+}
+
+// ahead returns what the waiters before this one keep free; before nil are all.
+func (n *naive) ahead(now machine.Instant, w *waiter) (kept []machine.Reservation) {
+	for _, other := range n.order() {
+		if other == w {
+			break
+		}
+		expired := other.request.Claims != nil && now.Clock >= other.until && n.flaw != reservesForEver
+		if !expired && n.flaw != ignoresReservations {
+			kept = append(kept, machine.Reservation{Holder: other.request.Holder, Claims: covers(other.request)})
+		}
+	}
+	return kept
+}
+
+// serve grants to whom it can, and sets the timer for the others. A waiter whose id
+// was used elsewhere in the meantime gets no lease. An answer may free others.
+func (n *naive) serve() {
+	for n.serveOnce() {
+	}
+	n.setTimer()
+}
+
+func (n *naive) serveOnce() (answered bool) {
+	blocked := map[string]bool{}
+	for _, w := range n.order() {
+		if !slices.Contains(n.waiters, w) || n.flaw == queuesRepeats && blocked[w.request.Resource] {
+			continue
+		}
 		now := n.now()
-		o := n.acquire(now, w.request)
+		o := n.acquire(now, w.request, n.ahead(now, w))
 		n.write(now, o)
 		if o.Reason == leasehold.ReasonHeld || o.Reason == leasehold.ReasonBreaking {
-			n.setTimer(resource, o.Row.Remaining(now))
-			return
+			blocked[w.request.Resource] = true
+			continue
 		}
+		answered = true
 		n.dequeue(w)
 		if o.Reason != "" {
 			w.answer <- answer{err: n.refusal(now, o)}
 			continue
 		}
-		waited := now.WallTime().Sub(w.since)
-		w.answer <- answer{Grant: leasehold.Grant{Lease: o.Row.Owned(now), Waited: max(0, waited)}}
+		g := leasehold.Grant{Lease: o.Row.Owned(now), Idempotent: o.Idempotent}
+		if w.queued {
+			g.Waited = max(0, now.WallTime().Sub(w.since))
+		}
+		w.answer <- answer{Grant: g}
+		n.refuseCircles(o.Row.Holder)
 	}
+	return answered
 }
 
-func (n *naive) setTimer(resource string, in time.Duration) {
-	q := n.queues[resource]
-	if q.timer != nil {
-		q.timer.Stop()
+// setTimer wakes the queue when the next lease or reservation ends.
+func (n *naive) setTimer() {
+	if n.timer != nil {
+		n.timer.Stop()
 	}
-	if in == leasehold.Infinite || n.flaw == sleepsThroughExpiry {
+	if n.flaw == sleepsThroughExpiry || len(n.waiters) == 0 {
 		return
 	}
-	q.timer = time.AfterFunc(in, func() {
+	now, next := n.now(), machine.Never
+	for _, row := range n.rows {
+		if row.At(now).State.Locked() {
+			next = min(next, row.Ends)
+		}
+	}
+	for _, w := range n.waiters {
+		if w.request.Claims != nil && w.until > now.Clock {
+			next = min(next, w.until)
+		}
+	}
+	if next == machine.Never {
+		return
+	}
+	n.timer = time.AfterFunc(time.Duration(next-now.Clock), func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		if !n.closed {
-			n.grantNext(resource)
+			n.serve()
 		}
 	})
 }
 
 func (n *naive) dequeue(w *waiter) bool {
-	q := n.queues[w.request.Resource]
-	i := slices.Index(q.waiters, w)
+	i := slices.Index(n.waiters, w)
 	if i >= 0 {
-		q.waiters = slices.Delete(q.waiters, i, i+1)
+		n.waiters = slices.Delete(n.waiters, i, i+1)
 	}
 	return i >= 0
 }
 
 func (n *naive) enqueue(r leasehold.AcquireRequest) *waiter {
-	q := n.queues[r.Resource]
-	if q == nil {
-		q = &queue{}
-		n.queues[r.Resource] = q
+	now, ttl := n.now(), filled(r).TTL
+	if ttl == leasehold.Infinite {
+		ttl = filled(leasehold.AcquireRequest{}).TTL
 	}
-	n.arrived++
-	w := &waiter{request: r, since: n.now().WallTime(), arrived: n.arrived, answer: make(chan answer, 1)}
-	q.waiters = append(q.waiters, w)
+	w := &waiter{request: r, since: now.WallTime(), until: now.Clock + machine.Time(ttl), answer: make(chan answer, 1)}
+	n.waiters = append(n.waiters, w)
 	return w
 }
 
-// closeQueues ends all waits.
-func (n *naive) closeQueues() {
-	for _, q := range n.queues {
-		for _, w := range q.waiters {
-			close(w.answer)
-		}
-		q.waiters = nil
-		if q.timer != nil {
-			q.timer.Stop()
-		}
+// closeQueue ends all waits.
+func (n *naive) closeQueue() {
+	for _, w := range n.waiters {
+		close(w.answer)
+	}
+	n.waiters = nil
+	if n.timer != nil {
+		n.timer.Stop()
 	}
 }
 
 func (n *naive) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	if n.flaw == queuesRepeats && n.hasWaiters(r.Resource) {
-		return n.queueUp(ctx, r)
+	if err := n.admit(ctx, r.ValidateAll()); err != nil {
+		return leasehold.Grant{}, err
 	}
-	g, err := n.Acquire(ctx, r)
-	if reason := leasehold.ReasonOf(err); reason != leasehold.ReasonHeld && reason != leasehold.ReasonBreaking {
-		return g, err
+	w, err := n.join(r)
+	if err != nil {
+		return leasehold.Grant{}, err
 	}
-	return n.queueUp(ctx, r)
-}
-
-// hasWaiters reports whether somebody waits.
-func (n *naive) hasWaiters(resource string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.waiting(resource)) > 0
-}
-
-func (n *naive) queueUp(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	n.mu.Lock()
-	w := n.enqueue(r)
-	n.grantNext(r.Resource)
-	n.mu.Unlock()
+	select {
+	case a, ok := <-w.answer: // at once, whatever becomes of the context
+		return received(a, ok)
+	default:
+	}
 	timeout := r.Timeout
 	if timeout == 0 {
 		timeout = 30 * time.Second
@@ -157,15 +185,39 @@ func (n *naive) queueUp(ctx context.Context, r leasehold.AcquireRequest) (leaseh
 	}
 	select {
 	case a, ok := <-w.answer:
-		if !ok {
-			return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonUnavailable}
-		}
-		return a.Grant, a.err
+		return received(a, ok)
 	case <-late:
 		return n.abandon(w, "timeout", &leasehold.Error{Reason: leasehold.ReasonTimeout, Waited: timeout})
 	case <-ctx.Done():
 		return n.abandon(w, "cancelled", &leasehold.Error{Reason: leasehold.ReasonCancelled, Cause: context.Cause(ctx)})
 	}
+}
+
+// join queues the request, unless it is answered at once.
+func (n *naive) join(r leasehold.AcquireRequest) (*waiter, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, &leasehold.Error{Reason: leasehold.ReasonUnavailable}
+	}
+	w := n.enqueue(r)
+	n.serve()
+	if w.queued = slices.Contains(n.waiters, w); !w.queued || !r.Sequence {
+		return w, nil
+	}
+	if circle := n.circle(r.Holder); circle != nil {
+		n.dequeue(w)
+		n.serve() // it may have kept something free
+		return nil, deadlock(circle)
+	}
+	return w, nil
+}
+
+func received(a answer, ok bool) (leasehold.Grant, error) {
+	if !ok {
+		return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonUnavailable}
+	}
+	return a.Grant, a.err
 }
 
 // abandon dequeues the waiter. A grant in the same moment is released, unless the
@@ -178,7 +230,8 @@ func (n *naive) abandon(w *waiter, why string, err error) (leasehold.Grant, erro
 	}
 	now := n.now()
 	if n.dequeue(w) {
-		n.record(now, leasehold.Record{Kind: leasehold.KindFailed, Resource: w.request.Resource, Holder: w.request.Holder, Why: why})
+		n.recordFailure(now, w.request, why)
+		n.serve() // what it kept free
 		return leasehold.Grant{}, err
 	}
 	a, ok := <-w.answer
@@ -188,7 +241,7 @@ func (n *naive) abandon(w *waiter, why string, err error) (leasehold.Grant, erro
 	if ok && n.flaw != keepsUnreceived {
 		release := leasehold.ReleaseRequest{ID: a.ID, Why: "abandoned"}
 		n.write(now, machine.Release(now, release, n.row(a.Resource), machine.Standard))
-		n.grantNext(a.Resource)
+		n.serve()
 	}
 	return leasehold.Grant{}, err
 }

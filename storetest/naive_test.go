@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,12 +25,13 @@ type naive struct {
 	rows    map[string]machine.Row
 	token   uint64
 	history []leasehold.Record
-	queues  map[string]*queue
-	arrived int
+	waiters []*waiter   // in the order of arrival
+	timer   *time.Timer // fires when a lease or a reservation ends
+	sets    bool        // somebody has requested one
 }
 
 func newNaive(f flaw) *naive {
-	return &naive{flaw: f, start: time.Now(), rows: map[string]machine.Row{}, queues: map[string]*queue{}}
+	return &naive{flaw: f, start: time.Now(), rows: map[string]machine.Row{}}
 }
 
 func (n *naive) now() machine.Instant {
@@ -83,7 +85,10 @@ func (n *naive) run(ctx context.Context, invalid error, decide func(machine.Inst
 	if o.Reason != "" {
 		return o, now, n.refusal(now, o)
 	}
-	n.grantNext(o.Row.Resource)
+	if o.Granted {
+		n.refuseCircles(o.Row.Holder)
+	}
+	n.serve()
 	return o, now, nil
 }
 
@@ -98,12 +103,15 @@ func (n *naive) admit(ctx context.Context, invalid error) error {
 }
 
 func (n *naive) refusal(now machine.Instant, o machine.Outcome) error {
-	e := &leasehold.Error{Reason: o.Reason, Field: o.Field, Problem: o.Problem, Resource: o.Row.Resource}
-	if o.Reason.Sentinel() == leasehold.ErrHeld && o.Reason != leasehold.ReasonIDInUse {
-		l := n.shown(o.Row, now)
-		e.Current, e.Waiting, e.Remaining = &l, len(n.waiting(o.Row.Resource)), l.Remaining
-		e.RetryAfter = max(0, l.Remaining)
+	e := &leasehold.Error{Reason: o.Reason, Field: o.Field, Problem: o.Problem, Resource: o.Row.Resource, Overlap: o.Overlap, Reserved: o.Reserved}
+	if o.Reason != leasehold.ReasonHeld && o.Reason != leasehold.ReasonBreaking {
+		return e
 	}
+	if row := n.inTheWay(now, o); row != nil {
+		l := n.shown(*row, now)
+		e.Current, e.Remaining, e.RetryAfter = &l, l.Remaining, max(0, l.Remaining)
+	}
+	e.Waiting = len(n.waiting(o.Row.Resource))
 	return e
 }
 
@@ -155,7 +163,7 @@ func filled(r leasehold.AcquireRequest) leasehold.AcquireRequest {
 		unlimited := leasehold.Unlimited
 		r.MaxRenewals = &unlimited
 	}
-	r.Metadata = maps.Clone(r.Metadata)
+	r.Metadata, r.Claims = maps.Clone(r.Metadata), slices.Clone(r.Claims)
 	return r
 }
 
@@ -168,19 +176,24 @@ func folded(m map[string]string) map[string]string {
 	return lower
 }
 
-func (n *naive) acquire(now machine.Instant, r leasehold.AcquireRequest) machine.Outcome {
+func (n *naive) acquire(now machine.Instant, r leasehold.AcquireRequest, ahead []machine.Reservation) machine.Outcome {
 	if n.flaw == foldsMetadata {
 		r.Metadata = folded(r.Metadata)
 	}
-	row := n.row(r.Resource)
-	if n.flaw == grantsTwice && row.Renewals == 0 && row.Holder != r.Holder {
-		row = machine.Row{Resource: r.Resource}
+	conflicts := n.meeting(r)
+	if n.flaw == grantsTwice {
+		conflicts = slices.DeleteFunc(conflicts, func(c machine.Row) bool {
+			return c.Resource == r.Resource && c.Renewals == 0 && c.Holder != r.Holder
+		})
 	}
-	return machine.Acquire(now, filled(r), n.fresh(), []machine.Row{row}, n.known(r.ID), n.policy())
+	if n.flaw == ignoresModes {
+		r, conflicts = allShared(r, conflicts)
+	}
+	return n.spoil(now, r, machine.AcquireBehind(now, filled(r), n.fresh(), conflicts, ahead, n.known(r.ID), n.policy()))
 }
 
 func (n *naive) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	o, now, err := n.run(ctx, r.Validate(), func(now machine.Instant) machine.Outcome { return n.acquire(now, r) })
+	o, now, err := n.run(ctx, r.ValidateAll(), func(now machine.Instant) machine.Outcome { return n.acquire(now, r, n.ahead(now, nil)) })
 	if err != nil {
 		return leasehold.Grant{}, err
 	}
@@ -206,7 +219,7 @@ func (n *naive) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.
 }
 
 func (n *naive) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
-	o, now, err := n.run(ctx, r.Validate(), func(now machine.Instant) machine.Outcome {
+	o, now, err := n.run(ctx, r.ValidateAll(), func(now machine.Instant) machine.Outcome {
 		row := n.row(n.where(r.Resource, r.ID))
 		if n.flaw == releasesByName {
 			r.ID = row.ID
@@ -233,9 +246,16 @@ func (n *naive) Status(ctx context.Context, resource string) (leasehold.Status, 
 		return leasehold.Status{}, &leasehold.Error{Reason: leasehold.ReasonUnavailable}
 	}
 	s := leasehold.Status{Resource: resource}
+	now := n.now()
 	if r, ok := n.rows[resource]; ok {
-		l := n.shown(r, n.now())
+		l := n.shown(r, now)
 		s.Lease = &l
+	}
+	for _, r := range n.covering(now, resource) {
+		s.Leases = append(s.Leases, n.shown(r, now))
+	}
+	if s.Leases != nil {
+		s.Lease = &s.Leases[0]
 	}
 	for i, w := range n.waiting(resource) {
 		s.Waiters = append(s.Waiters, leasehold.Place{Holder: w.request.Holder, Priority: w.request.Priority, Since: w.since, Position: i + 1})
@@ -248,7 +268,7 @@ func (n *naive) Close() error {
 	defer n.mu.Unlock()
 	if !n.closed {
 		n.closed, n.paused = true, time.Now()
-		n.closeQueues()
+		n.closeQueue()
 	}
 	return nil
 }
@@ -258,9 +278,15 @@ func (n *naive) reopened() *naive {
 	_ = n.Close()
 	next := newNaive(n.flaw)
 	next.start, next.rows, next.token, next.history = n.start, n.rows, n.token, n.history
+	next.sets = n.sets
 	switch n.flaw {
 	case restartsTokens:
 		next.token = 0
+	case losesClaims:
+		for name, row := range next.rows {
+			row.Claims = nil
+			next.rows[name] = row
+		}
 	case stopsTime:
 		next.start = n.start.Add(time.Since(n.paused))
 	}

@@ -32,13 +32,17 @@
 //     that break a store on purpose. Hammer makes random calls, a Recorder records
 //     calls and answers, CheckHistory expects some order of the calls to explain all
 //     answers.
+//   - endurance.go: the same in rounds, while a server or a network is broken; and a
+//     lease held for minutes.
 //   - bench.go: benchmarks of any store.
 //
 // The package's own tests run the suite on the memory store and on a naive one, and
-// show that each flaw built into the naive store fails a check.
+// show that each flaw built into the naive store fails a check. Random histories of
+// both must agree.
 package storetest
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -84,9 +88,9 @@ type Harness struct {
 	// otherwise.
 	Slack time.Duration
 
-	// Queued tells how many wait for a resource, for a store that does not show
-	// its queue: so that checks know when a waiter has arrived. Nil: they give it
-	// some time.
+	// Queued tells how many wait for a resource: checks need to know when a waiter
+	// has arrived. Required of a store that can wait, does not show its queue and is
+	// in no bubble.
 	Queued func(s leasehold.Store, resource string) int
 
 	// Without lists what the store cannot do. The suite fails if the store can
@@ -99,6 +103,7 @@ type check struct {
 	name  string
 	run   func(e *env)
 	needs []Capability
+	lacks []Capability // it is about stores without any of these
 
 	// simulated: it takes hours, so it runs only in bubbles.
 	simulated bool
@@ -136,6 +141,15 @@ func topics() []topic {
 		{"Wait", waitChecks},
 		{"Fairness", fairnessChecks},
 		{"KeptPlaces", keptChecks},
+		{"Sets", setChecks},
+		{"Modes", modeChecks},
+		{"SetIDs", setIDChecks},
+		{"SetCalls", setCallChecks},
+		{"SetViews", setViewChecks},
+		{"SetWait", setWaitChecks},
+		{"Reservation", reservationChecks},
+		{"Deadlock", deadlockChecks},
+		{"Notes", noteChecks},
 		{"ForceRelease", forceChecks},
 		{"List", listChecks},
 		{"ListCursor", listCursorChecks},
@@ -192,6 +206,9 @@ func (h Harness) withDefaults(t *testing.T) Harness {
 	if h.Open == nil {
 		t.Fatal("storetest: Harness.Open is nil")
 	}
+	if h.can(Waiting) && !h.can(ShownQueue) && !h.Bubble && h.Queued == nil {
+		t.Fatal("storetest: Harness.Queued is nil, and nothing else shows when a waiter has arrived")
+	}
 	if h.MinTTL == 0 {
 		h.MinTTL = leasehold.MinTTL
 	}
@@ -221,7 +238,7 @@ func (h Harness) runs(c check) bool {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(c.lacks, h.can)
 }
 
 func (h Harness) runCheck(t *testing.T, c check) {

@@ -99,7 +99,7 @@ func cancelledWaitLeavesNothing(e *env) {
 // just before the other, or both at once. Either may win.
 func (e *env) race(r leasehold.AcquireRequest, turn int) *waiter {
 	e.Helper()
-	g := e.acquire(r.Resource, "h")
+	g := e.grantSoon(e.request(r.Resource, "h"))
 	w := e.wait(r)
 	release := func() {
 		if err := e.releaseErr(g.Lease); err != nil {

@@ -19,6 +19,9 @@ var durabilityChecks = []check{
 	{name: "ReleasedStaysReleased", run: releasedStays, reopens: true},
 	{name: "BreakingGoesOn", run: breakingGoesOn, needs: []Capability{Breaking}, reopens: true},
 	{name: "ChangeAndTransferStay", run: handedStays, needs: []Capability{Changing, Transfer}, reopens: true},
+	{name: "SetsSurvive", run: setsSurvive, needs: []Capability{Sets}, reopens: true},
+	{name: "NotesSurvive", run: notesSurvive, needs: []Capability{Notes}, reopens: true},
+	{name: "NotesOfSetsSurvive", run: noteOfSetSurvives, needs: []Capability{Notes, Sets}, reopens: true},
 	{name: "QueuesAreEmptied", run: queuesEmptied, needs: []Capability{ShownQueue}, reopens: true},
 	{name: "TimePassesWhileDown", run: timePassesWhileDown, needs: []Capability{Downtime}, reopens: true, simulated: true},
 	{name: "ExpiryComesAllTheSame", run: expiryAfterReopen, reopens: true},
@@ -145,6 +148,64 @@ func handedStays(e *env) {
 	e.change(a.Lease, to) // as after a lost answer
 	e.reason("Renew", e.renewErr(a.Lease), leasehold.ReasonNotFound)
 	e.reason("Renew", e.renewErr(b.Lease), leasehold.ReasonReleased)
+}
+
+func setsSurvive(e *env) {
+	r := withID(e.mixture("h"), e.id())
+	r.Claims[1].Mode = leasehold.Shared
+	g, reader := e.grant(r), e.grant(e.sharing("reader", "b"))
+	over := e.grant(e.names("h", "c"))
+	e.release(over.Lease)
+	e.reopen()
+	e.stillCoversAsGranted(g.Lease)
+	e.refused(e.claims("other", leasehold.Paths("ns", "src/a")...), leasehold.ReasonHeld)
+	e.refused(e.request("a", "other"), leasehold.ReasonHeld)
+	e.covered("b", g, reader)
+	e.release(e.grant(e.names("other", "c")).Lease)
+	e.again(r, g)
+	r.Claims = shared(r.Claims)
+	down := e.grant(r)
+	if down.Resource != g.Resource || down.Token <= reader.Token {
+		e.Errorf("downgrade after reopening = %q with token %d, want %q with a token above %d", down.Resource, down.Token, g.Resource, reader.Token)
+	}
+	e.reopen()
+	e.stillCoversAsGranted(down.Lease)
+	e.release(down.Lease)
+	e.release(reader.Lease)
+	e.reopen()
+	e.allFree(g.Claims...)
+}
+
+// stillCoversAsGranted expects a set as it was granted, in its modes.
+func (e *env) stillCoversAsGranted(l leasehold.Lease) {
+	e.Helper()
+	if got := e.held(l); !slices.Equal(got.Claims, l.Claims) {
+		e.Errorf("after reopening %q covers %v, want %v", l.Resource, got.Claims, l.Claims)
+	}
+}
+
+func notesSurvive(e *env) {
+	e.releaseNoting(e.acquire("r", "first").Lease, "n")
+	e.reopen()
+	g := e.acquire("r", "second")
+	want := leasehold.Note{From: "first", Text: "n"}
+	e.noted(g.Lease, want)
+	e.reopen()
+	e.noted(e.renew(g.Lease), want)
+	e.release(g.Lease)
+	e.reopen()
+	e.noted(e.acquire("r", "third").Lease)
+}
+
+func noteOfSetSurvives(e *env) {
+	e.releaseNoting(e.grant(e.mixture("first")).Lease, "n")
+	e.reopen()
+	want := leasehold.Note{From: "first", Text: "n"}
+	g := e.grant(e.claims("second", leasehold.Paths("ns", "src/a")...))
+	e.noted(g.Lease, want)
+	e.reopen()
+	e.noted(e.renew(g.Lease), want)
+	e.noted(e.acquire("a", "third").Lease) // and it was removed for good
 }
 
 func queuesEmptied(e *env) {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -19,6 +20,11 @@ var invalidChecks = []check{
 	{name: "Change", run: invalidChange, needs: []Capability{Changing}},
 	{name: "Transfer", run: invalidTransfer, needs: []Capability{Transfer}},
 	{name: "Find", run: invalidFind, needs: []Capability{Finding}},
+	{name: "SetNames", run: invalidSetNames},
+	{name: "Claims", run: invalidClaims, needs: []Capability{Sets}},
+	{name: "ClaimsOfAWait", run: invalidClaimsOfWait, needs: []Capability{Sets, Waiting}},
+	{name: "Notes", run: invalidNotes, needs: []Capability{Notes}},
+	{name: "ListPath", run: invalidListPath, needs: []Capability{Sets, Listing}},
 }
 
 // invalid expects a refusal that names the field and says what is wrong.
@@ -179,6 +185,127 @@ func invalidTransfer(e *env) {
 func invalidFind(e *env) {
 	_, err := power[leasehold.Finder](e).Find(e.Context(), leasehold.ID{})
 	e.reason("Find of no id", err, leasehold.ReasonInvalid, leasehold.ReasonNotFound)
+}
+
+// invalidSetNames are names that only a store gives.
+func invalidSetNames(e *env) {
+	e.untouched(func(leasehold.Grant) {
+		for _, name := range []string{leasehold.SetPrefix, leasehold.SetPrefix + "1", leasehold.SetPrefix + "x"} {
+			_, err := e.store.Acquire(e.Context(), e.request(name, "other"))
+			e.invalid("Acquire of "+name, err, "resource")
+		}
+	})
+}
+
+func invalidClaims(e *env) {
+	e.untouched(func(leasehold.Grant) {
+		for _, bad := range badClaims() {
+			_, err := e.store.Acquire(e.Context(), e.claims("other", bad.claims...))
+			e.invalid("Acquire of claims with "+bad.what, err, bad.field)
+		}
+		r := e.names("other", "free")
+		r.Resource = "free"
+		_, err := e.store.Acquire(e.Context(), r)
+		e.invalid("Acquire of a resource and claims", err, "resource")
+		for _, bad := range badAcquires() {
+			r := e.names("other", "free")
+			if bad.spoil(&r); bad.field != "resource" {
+				_, err := e.store.Acquire(e.Context(), r)
+				e.invalid("Acquire of a set with "+bad.what, err, bad.field)
+			}
+		}
+	})
+}
+
+func invalidClaimsOfWait(e *env) {
+	e.untouched(func(leasehold.Grant) {
+		for _, bad := range badClaims() {
+			r := e.claims("other", bad.claims...)
+			r.Timeout = time.Second
+			_, err := power[leasehold.Waiter](e).Wait(e.Context(), r)
+			e.invalid("Wait for claims with "+bad.what, err, bad.field)
+		}
+	})
+}
+
+func invalidNotes(e *env) {
+	e.untouched(func(g leasehold.Grant) {
+		for what, text := range map[string]string{"too long": longText(leasehold.MaxNote + 1), "not UTF-8": "a\xff"} {
+			_, err := e.store.Release(e.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: "held", Note: text})
+			e.invalid("Release with a note "+what, err, "note")
+			if e.h.can(Transfer) {
+				_, err := e.transferErr(leasehold.TransferRequest{ID: g.ID, Resource: "held", To: "other", Note: text})
+				e.invalid("Transfer with a note "+what, err, "note")
+			}
+		}
+	})
+}
+
+func invalidListPath(e *env) {
+	e.untouched(func(leasehold.Grant) {
+		list := func(r leasehold.ListRequest) error {
+			_, err := power[leasehold.Lister](e).List(e.Context(), r)
+			return err
+		}
+		e.invalid("List of a path without its namespace", list(leasehold.ListRequest{Path: "a"}), "namespace")
+		for what, name := range badNames(leasehold.MaxNamespace) {
+			if name != "" {
+				e.invalid("List of a namespace "+what, list(leasehold.ListRequest{Namespace: name}), "namespace")
+			}
+		}
+		for _, bad := range badClaims() {
+			if c := bad.claims[0]; bad.field == "paths" && len(bad.claims) == 1 && c.Pattern != "" {
+				e.invalid("List by "+bad.what, list(leasehold.ListRequest{Namespace: c.Namespace, Path: c.Pattern}), "paths")
+			}
+		}
+	})
+}
+
+type badClaim struct {
+	what, field string
+	claims      []leasehold.Claim
+}
+
+// badClaims have one thing wrong each. The first claim of each is on "free" or on the
+// bad one itself: nothing of it may be granted.
+func badClaims() []badClaim {
+	free := leasehold.Claim{Pattern: "free"}
+	all := []badClaim{
+		{"a name of a set", "resources", leasehold.Resources("free", leasehold.SetPrefix+"1")},
+		{"a name twice", "resources", leasehold.Resources("free", "free")},
+		{"a name twice in two modes", "resources", []leasehold.Claim{free, {Pattern: "free", Mode: leasehold.Shared}}},
+		{"a path twice", "paths", leasehold.Paths("ns", "free", "free")},
+		{"an unknown mode", "mode", []leasehold.Claim{free, {Pattern: "other", Mode: leasehold.Shared + 1}}},
+		{"too many segments", "paths", leasehold.Paths("ns", strings.Repeat("s/", leasehold.MaxSegments)+"s")},
+	}
+	for _, p := range []string{
+		"**a", "a**", "a/b**", "a/**b/c", "***", "a/***", // ** inside a segment
+		"/a", "a/", "a//b", "/", ".", "..", "a/./b", "../a", // what resolves to another path
+		"a\\b", "\\", // other separators
+	} {
+		all = append(all, badClaim{fmt.Sprintf("the pattern %q", p), "paths", leasehold.Paths("ns", p)})
+	}
+	for _, p := range []string{"a/b", "a\\b", ":a", "a:", "a::b", "a:**b"} {
+		all = append(all, badClaim{fmt.Sprintf("the pattern %q between colons", p), "paths", leasehold.Paths("ns:", p)})
+	}
+	for what, name := range badNames(leasehold.MaxPattern) {
+		all = append(all, badClaim{"a pattern " + what, "paths", leasehold.Paths("ns", name)})
+	}
+	for what, name := range badNames(leasehold.MaxResource) {
+		all = append(all, badClaim{"a name " + what, "resources", leasehold.Resources("free", name)})
+	}
+	for what, name := range badNames(leasehold.MaxNamespace) {
+		if name != "" {
+			all = append(all, badClaim{"a namespace " + what, "namespace", append([]leasehold.Claim{free}, leasehold.Paths(name, "a")...)})
+		}
+	}
+	var many, big []string
+	for i := range leasehold.MaxClaims + 1 {
+		many = append(many, fmt.Sprint("many", i))
+		big = append(big, fmt.Sprint(i, "x", longText(100)))
+	}
+	return append(all, badClaim{"too many claims", "claims", leasehold.Resources(many...)},
+		badClaim{"too many bytes", "claims", leasehold.Resources(big[1:]...)})
 }
 
 // badNames are names outside of the rules, by what is wrong with them.

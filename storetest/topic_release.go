@@ -86,3 +86,111 @@ func releaseWhy(e *env) {
 		e.Errorf("record of the release: why %q", records[1].Why)
 	}
 }
+
+var forceChecks = []check{
+	{name: "EndsAllOfOneHolder", run: forceEndsAll, needs: []Capability{ForceRelease}},
+	{name: "HolderOfNothing", run: forceNobody, needs: []Capability{ForceRelease}},
+	{name: "DoesNotCountTheEnded", run: forceCountsLive, needs: []Capability{ForceRelease}},
+	{name: "EndsBreaking", run: forceBreaking, needs: []Capability{ForceRelease, Breaking}},
+	{name: "NamesAreExact", run: forceExact, needs: []Capability{ForceRelease}},
+	{name: "AfterTransfer", run: forceAfterTransfer, needs: []Capability{ForceRelease, Transfer}},
+	{name: "WakesWaiters", run: forceWakes, needs: []Capability{ForceRelease, Waiting}},
+	{name: "RefusesBadInput", run: forceInvalid, needs: []Capability{ForceRelease}},
+	{name: "IsRecorded", run: forceRecorded, needs: []Capability{ForceRelease, History}},
+}
+
+// force force-releases a holder and expects a number of leases.
+func (e *env) force(holder, why string, want int) {
+	e.Helper()
+	n, err := power[leasehold.HolderReleaser](e).ReleaseHolder(e.Context(), holder, why)
+	if err != nil || n != want {
+		e.Fatalf("ReleaseHolder(%q) = %d, %v; want %d", holder, n, err, want)
+	}
+}
+
+func forceEndsAll(e *env) {
+	a, b := e.acquire("a", "bad"), e.acquire("b", "bad")
+	good := e.acquire("c", "good")
+	e.force("bad", "", 2)
+	for _, g := range []leasehold.Grant{a, b} {
+		e.ended(g.Lease, leasehold.StateReleased)
+		e.reason("Renew", e.renewErr(g.Lease), e.lost(leasehold.ReasonReleased)...)
+		e.reason("Release", e.releaseErr(g.Lease), e.lost(leasehold.ReasonReleased)...)
+	}
+	e.held(good.Lease)
+	e.acquire("a", "bad") // it is no ban
+}
+
+func forceNobody(e *env) {
+	g := e.acquire("r", "h")
+	e.force("nobody", "", 0)
+	e.held(g.Lease)
+}
+
+func forceCountsLive(e *env) {
+	e.grant(e.brief("expired", "h"))
+	e.outlive(e.short)
+	e.release(e.acquire("released", "h").Lease)
+	e.acquire("live", "h")
+	e.force("h", "", 1)
+	e.force("h", "", 0)
+}
+
+func forceBreaking(e *env) {
+	g := e.acquire("r", "h")
+	e.breakIn("r", 30*time.Second)
+	e.force("h", "", 1)
+	e.ended(g.Lease, leasehold.StateReleased)
+}
+
+func forceExact(e *env) {
+	for i, holder := range []string{"host", "host-1", "Host", "hos%", "ho_t", "*"} {
+		e.acquire(string(rune('a'+i)), holder)
+	}
+	e.force("host", "", 1)
+	e.force("hos%", "", 1)
+	e.force("*", "", 1)
+	e.force("ho_t", "", 1)
+	e.force("Host", "", 1)
+	e.force("host-1", "", 1)
+}
+
+func forceAfterTransfer(e *env) {
+	g := e.acquire("r", "old")
+	next := e.transfer(g.Lease, "new", e.id())
+	e.force("old", "", 0)
+	e.held(next)
+	e.force("new", "", 1)
+	e.free("r")
+}
+
+func forceWakes(e *env) {
+	e.acquire("a", "bad")
+	e.acquire("b", "bad")
+	wa, wb := e.wait(e.request("a", "x")), e.wait(e.request("b", "y"))
+	e.force("bad", "", 2)
+	e.held(wa.atOnce().Lease)
+	e.held(wb.atOnce().Lease)
+}
+
+func forceInvalid(e *env) {
+	g := e.acquire("r", "h")
+	for what, holder := range badNames(leasehold.MaxHolder) {
+		_, err := power[leasehold.HolderReleaser](e).ReleaseHolder(e.Context(), holder, "")
+		e.invalid("ReleaseHolder with a holder "+what, err, "holder")
+	}
+	_, err := power[leasehold.HolderReleaser](e).ReleaseHolder(e.Context(), "h", longText(leasehold.MaxWhy+1))
+	e.invalid("ReleaseHolder with a reason too long", err, "reason")
+	e.held(g.Lease)
+}
+
+func forceRecorded(e *env) {
+	a, b := e.acquire("a", "bad"), e.acquire("b", "bad")
+	e.force("bad", "machine lost", 2)
+	for _, g := range []leasehold.Grant{a, b} {
+		r := e.kinds(g.Resource, leasehold.KindAcquired, leasehold.KindForceReleased)[1]
+		if r.Why != "machine lost" || r.Holder != "bad" || r.Token != g.Token || r.Before != leasehold.StateActive || r.After != leasehold.StateReleased {
+			e.Errorf("record of a force-release = %+v", r)
+		}
+	}
+}

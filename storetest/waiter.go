@@ -24,7 +24,8 @@ func (e *env) wait(r leasehold.AcquireRequest) *waiter {
 	if r.Timeout == 0 {
 		r.Timeout = leasehold.NoTimeout
 	}
-	before := e.queued(r.Resource)
+	shown := queueName(r)
+	before := e.queued(shown)
 	w := e.start(r)
 	if e.h.Bubble {
 		e.waitIdle()
@@ -36,16 +37,26 @@ func (e *env) wait(r leasehold.AcquireRequest) *waiter {
 			return w
 		case <-time.After(5 * time.Millisecond): // polls a store in another process
 		}
-		if !e.showsQueue() {
-			time.Sleep(200 * time.Millisecond) // nothing shows when it has arrived
+		if shown == "" {
+			time.Sleep(200 * time.Millisecond) // no name shows when it has arrived
 			return w
 		}
-		if e.queued(r.Resource) > before {
+		if e.queued(shown) > before {
 			return w
 		}
 	}
-	e.Fatalf("Wait(%q) by %q does not show in the queue", r.Resource, r.Holder)
+	e.Fatalf("Wait(%s) by %q does not show in the queue", requested(r), r.Holder)
 	return nil
+}
+
+// queueName is the name under which a status shows the waiter; empty: there is none.
+func queueName(r leasehold.AcquireRequest) string {
+	for _, c := range r.Claims {
+		if c.Namespace == "" {
+			return c.Pattern
+		}
+	}
+	return r.Resource
 }
 
 // start starts a wait and returns at once.
@@ -63,13 +74,10 @@ func (e *env) start(r leasehold.AcquireRequest) *waiter {
 	return w
 }
 
-// showsQueue reports whether it can be known that a waiter has arrived.
-func (e *env) showsQueue() bool { return e.h.can(ShownQueue) || e.h.Queued != nil }
-
 func (e *env) queued(resource string) int {
 	e.Helper()
 	switch {
-	case e.h.Bubble || !e.showsQueue():
+	case e.h.Bubble || resource == "":
 		return 0
 	case e.h.Queued != nil:
 		return e.h.Queued(e.store, resource)
@@ -87,7 +95,7 @@ func (w *waiter) answered() {
 	select {
 	case <-w.done:
 	case <-time.After(patience):
-		w.e.Fatalf("Wait(%q) by %q has no answer after %v", w.request.Resource, w.request.Holder, patience)
+		w.e.Fatalf("Wait(%s) by %q has no answer after %v", requested(w.request), w.request.Holder, patience)
 	}
 }
 
@@ -96,7 +104,7 @@ func (w *waiter) granted() leasehold.Grant {
 	w.e.Helper()
 	w.answered()
 	if w.err != nil {
-		w.e.Fatalf("Wait(%q) by %q = %v, want a grant", w.request.Resource, w.request.Holder, w.err)
+		w.e.Fatalf("Wait(%s) by %q = %v, want a grant", requested(w.request), w.request.Holder, w.err)
 	}
 	w.e.received(w.grant, w.request)
 	return w.grant
@@ -118,7 +126,7 @@ func (w *waiter) failed() error {
 	w.answered()
 	w.e.learn(w.grant.ID)
 	if w.err == nil {
-		w.e.Fatalf("Wait(%q) by %q = a grant, want an error", w.request.Resource, w.request.Holder)
+		w.e.Fatalf("Wait(%s) by %q = a grant, want an error", requested(w.request), w.request.Holder)
 	}
 	return w.err
 }
@@ -135,7 +143,7 @@ func (w *waiter) still() {
 	w.e.Helper()
 	select {
 	case <-w.done:
-		w.e.Fatalf("Wait(%q) by %q = token %d, %v; want it to wait on", w.request.Resource, w.request.Holder, w.grant.Token, w.err)
+		w.e.Fatalf("Wait(%s) by %q = token %d, %v; want it to wait on", requested(w.request), w.request.Holder, w.grant.Token, w.err)
 	default:
 	}
 }
@@ -146,7 +154,7 @@ func (w *waiter) over() {
 	select {
 	case <-w.done:
 	default:
-		w.e.Fatalf("Wait(%q) by %q waits on, want an answer by now", w.request.Resource, w.request.Holder)
+		w.e.Fatalf("Wait(%s) by %q waits on, want an answer by now", requested(w.request), w.request.Holder)
 	}
 }
 
@@ -154,6 +162,6 @@ func (w *waiter) over() {
 func (w *waiter) waited(want time.Duration) {
 	w.e.Helper()
 	if got := w.grant.Waited; w.e.h.can(WaitTimes) && (got < want || got > want+w.e.tolerance()) {
-		w.e.Errorf("Wait(%q) by %q: Waited = %v, want %v", w.request.Resource, w.request.Holder, got, want)
+		w.e.Errorf("Wait(%s) by %q: Waited = %v, want %v", requested(w.request), w.request.Holder, got, want)
 	}
 }

@@ -2,9 +2,12 @@ package telemetry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -75,5 +78,46 @@ func useResources(t *testing.T, s leasehold.Store, n int) {
 		if _, err := s.Release(ctx, leasehold.ReleaseRequest{Resource: r.Resource, ID: g.ID}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestSets: requests pass whole; a lease of several is named in records and spans, and
+// has one lease_name for all.
+func TestSets(t *testing.T) {
+	f := newFixture(t, &telemetry.Options{LeaseName: true})
+	inner := memory.New()
+	defer inner.Close()
+	s := f.t.Store(inner, "memory")
+	ctx := context.Background()
+	var names []string
+	for i := range 3 {
+		claims := leasehold.Paths("repo", fmt.Sprintf("dir%d/**", i))
+		g, err := s.Acquire(ctx, leasehold.AcquireRequest{Claims: claims, Holder: "a"})
+		if err != nil || len(g.Claims) != 1 || g.Claims[0] != claims[0] {
+			t.Fatalf("Acquire = %+v, %v; want the claims", g, err)
+		}
+		_, err = s.Acquire(ctx, leasehold.AcquireRequest{Claims: leasehold.Paths("repo", "*/x"), Holder: "b"})
+		if e := (*leasehold.Error)(nil); !errors.As(err, &e) || e.Overlap == nil {
+			t.Fatalf("Acquire = %v, want the overlap", err)
+		}
+		if _, err := s.Release(ctx, leasehold.ReleaseRequest{ID: g.ID, Note: "n"}); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, g.Resource, leasehold.SetPrefix, g.Resource)
+	}
+	var logged []string
+	for _, r := range f.records() {
+		logged = append(logged, fmt.Sprint(r["resource"]))
+	}
+	if diff := cmp.Diff(names, logged); diff != "" {
+		t.Errorf("the records name (-want +got):\n%s", diff)
+	}
+	for series := range f.series() {
+		if strings.Contains(series, "lease_name=") && !strings.Contains(series, "lease_name="+leasehold.SetPrefix+",") {
+			t.Errorf("%s: want one lease_name for all sets", series)
+		}
+	}
+	if got := f.values()["leasing.acquisitions.succeeded{lease_name=__set__,provider=memory,result=success}"]; got != 3 {
+		t.Errorf("%v acquisitions, want 3; all: %v", got, f.values())
 	}
 }

@@ -1,11 +1,14 @@
 package telemetry
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/leasehold/leasehold"
 )
 
 // The attributes of metrics.
@@ -89,11 +92,20 @@ func (p *provider) labels(r result, resource string, metadata map[string]string)
 	o := &p.t.options
 	attrs := []attribute.KeyValue{attribute.String(keyProvider, p.name), attribute.Stringer(keyResult, r)}
 	if o.LeaseName {
-		attrs = append(attrs, attribute.String(keyLeaseName, resource))
+		attrs = append(attrs, attribute.String(keyLeaseName, leaseName(resource)))
 	}
 	for _, key := range o.MetadataKeys {
 		attrs = append(attrs, attribute.String(key, metadata[key]))
 	}
 	l := newLabels(attrs...)
 	return &l
+}
+
+// leaseName is the resource's name as a label. Leases of several resources have one
+// label: each has a name of its own, so there is no end of them.
+func leaseName(resource string) string {
+	if strings.HasPrefix(resource, leasehold.SetPrefix) {
+		return leasehold.SetPrefix
+	}
+	return resource
 }

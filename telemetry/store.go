@@ -61,6 +61,13 @@ func acquireAnswer(r *leasehold.AcquireRequest, g *leasehold.Grant, err error) a
 	if err == nil {
 		a.token, a.ttl, a.waited = g.Token, g.TTL, g.Waited
 	}
+	switch {
+	case r.Claims == nil:
+	case err == nil:
+		a.resource = g.Resource
+	default:
+		a.resource = leasehold.SetPrefix // only a grant has a name; the error says where claims meet
+	}
 	return a
 }
 

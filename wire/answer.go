@@ -28,6 +28,7 @@ type Resource struct {
 	Resource string  `json:"resource"`
 	Locked   bool    `json:"locked"`
 	Lease    *Lease  `json:"lease" doc:"The current lease, or the last one while it is remembered."`
+	Leases   []Lease `json:"leases,omitempty" doc:"All live leases that cover the resource, by token, where one of several resources or a shared one does."`
 	Waiters  []Place `json:"waiters"`
 }
 
@@ -45,6 +46,9 @@ func FromStatus(s leasehold.Status) Resource {
 	if s.Lease != nil {
 		w.Lease = new(FromLease(*s.Lease))
 	}
+	if len(s.Leases) > 0 {
+		w.Leases = convert(s.Leases, FromLease)
+	}
 	for i, p := range s.Waiters {
 		w.Waiters[i] = Place(p)
 		w.Waiters[i].Since = p.Since.UTC()
@@ -61,6 +65,10 @@ func (w Resource) Status() (leasehold.Status, error) {
 			return s, err
 		}
 		s.Lease = &l
+	}
+	var err error
+	if s.Leases, err = convertBack(w.Leases, Lease.Lease); err != nil {
+		return s, err
 	}
 	for _, p := range w.Waiters {
 		s.Waiters = append(s.Waiters, leasehold.Place(p))

@@ -78,6 +78,9 @@ func TestStatusThereAndBack(t *testing.T) {
 			l := genLease().Draw(t, "lease")
 			s.Lease, want.Lease = &l, new(inUTC(l))
 		}
+		for _, l := range rapid.SliceOfN(genLease(), 0, 2).Draw(t, "leases") {
+			s.Leases, want.Leases = append(s.Leases, l), append(want.Leases, inUTC(l))
+		}
 		for i := range rapid.IntRange(0, 3).Draw(t, "waiters") {
 			p := leasehold.Place{
 				Holder: genName(leasehold.MaxHolder).Draw(t, "holder"), Position: i + 1,
@@ -133,7 +136,10 @@ func TestAcquireThereAndBack(t *testing.T) {
 		r := leasehold.AcquireRequest{
 			Resource: genName(leasehold.MaxResource).Draw(t, "resource"), Holder: genName(leasehold.MaxHolder).Draw(t, "holder"),
 			ID: genOptionalID().Draw(t, "id"), TTL: genTTL().Draw(t, "ttl"), Metadata: genMetadata().Draw(t, "metadata"),
-			Priority: rapid.IntRange(-100, 100).Draw(t, "priority"),
+			Priority: rapid.IntRange(-100, 100).Draw(t, "priority"), Sequence: rapid.Bool().Draw(t, "sequence"),
+		}
+		if rapid.Bool().Draw(t, "set") {
+			r.Resource, r.Claims = "", genClaims().Draw(t, "claims")
 		}
 		if rapid.Bool().Draw(t, "limited") {
 			r.MaxRenewals = new(rapid.IntRange(-1, leasehold.MaxMaxRenewals).Draw(t, "max"))
@@ -167,7 +173,7 @@ func TestRequestsThereAndBack(t *testing.T) {
 		gotRenew, err := overWire(t, FromRenew(renew)).Request()
 		same(t, gotRenew, renew, err)
 
-		release := leasehold.ReleaseRequest{ID: id, Resource: resource, Holder: holder, Token: token, Why: why}
+		release := leasehold.ReleaseRequest{ID: id, Resource: resource, Holder: holder, Token: token, Why: why, Note: holder}
 		gotRelease, err := overWire(t, FromRelease(release)).Request()
 		same(t, gotRelease, release, err)
 
@@ -177,7 +183,7 @@ func TestRequestsThereAndBack(t *testing.T) {
 
 		transfer := leasehold.TransferRequest{
 			ID: id, Resource: resource, To: holder, Holder: why, Token: token,
-			Proposed: genOptionalID().Draw(t, "new"),
+			Proposed: genOptionalID().Draw(t, "new"), Note: why,
 			Metadata: rapid.OneOf(genMetadata(), rapid.Just(map[string]string{})).Draw(t, "metadata"), // nil keeps, {} empties
 		}
 		gotTransfer, err := overWire(t, FromTransfer(transfer)).Request()

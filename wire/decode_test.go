@@ -45,6 +45,7 @@ func TestScanGrantReadsOurAnswers(t *testing.T) {
 func TestDecodeOtherGrants(t *testing.T) {
 	for _, text := range []string{
 		`{"resource":"\u0041"}`, `{"resource":"ü"}`, ` {"resource":"A"}`, `{"new_field":[1],"token":7}`, `{"TOKEN":7}`, `{"ttl_seconds":1e3}`,
+		`{"token":7,"claims":[{"namespace":"repo","pattern":"src/**","mode":"shared"}]}`, `{"token":7,"notes":[{"from":"a","text":"b"}]}`, `{"claims":null}`,
 	} {
 		if _, ok := scanGrant([]byte(text)); ok {
 			t.Errorf("scanGrant(%s) = success, want it left to encoding/json", text)
@@ -61,6 +62,7 @@ func FuzzScanGrant(f *testing.F) {
 		text, _ := json.Marshal(a)
 		f.Add(text)
 	}
+	f.Add([]byte(`{"token":7,"claims":[{"pattern":"a","mode":"exclusive"}],"notes":[]}`))
 	f.Add([]byte(`{"token":01,"ttl_seconds":-0.5,"success":false,"metadata":{},"expires_at":null}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, ok := scanGrant(text)
@@ -75,6 +77,32 @@ func FuzzScanGrant(f *testing.F) {
 			t.Fatalf("scan and encoding/json read %q differently (-json +scan):\n%s", text, diff)
 		}
 	})
+}
+
+// The lease of several resources takes the way of encoding/json, alone and in a batch.
+func TestDecodeClaims(t *testing.T) {
+	l := owned()
+	l.Resource, l.Claims = "__set__7", append(leasehold.Paths("repo", "src/**"), leasehold.Claim{Pattern: "go.mod", Mode: leasehold.Shared})
+	l.Notes = []leasehold.Note{{From: "ci:41", Text: "tests\nfail"}}
+	text, err := FromGrant(leasehold.Grant{Lease: l}, false).AppendJSON(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, _ := BatchAnswer{Answers: []Answer{{Status: 201, Body: text}}}.AppendJSON(nil)
+	var answers BatchAnswer
+	if err := Decode(batch, &answers); err != nil || len(answers.Answers) != 1 {
+		t.Fatalf("Decode(%s) = %v, %v", batch, answers, err)
+	}
+	for _, text := range [][]byte{text, answers.Answers[0].Body} {
+		var w Grant
+		if err := Decode(text, &w); err != nil {
+			t.Fatalf("Decode(%s) = %v", text, err)
+		}
+		g, err := w.Grant(false)
+		if diff := cmp.Diff(inUTC(l), g.Lease); diff != "" || err != nil {
+			t.Errorf("Decode(%s) = %v (-sent +received):\n%s", text, err, diff)
+		}
+	}
 }
 
 func TestScanBatchReadsOurAnswers(t *testing.T) {

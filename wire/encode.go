@@ -78,6 +78,10 @@ func (e *encoder) lease(w Lease) {
 	e.integer("renewals", int64(w.Renewals))
 	e.integer("max_renewals", int64(w.MaxRenewals))
 	e.pairs("metadata", w.Metadata)
+	if len(w.Claims)+len(w.Notes) > 0 {
+		appendList(e, "claims", w.Claims)
+		appendList(e, "notes", w.Notes)
+	}
 }
 
 // AppendJSON appends what json.Marshal would write.
@@ -85,6 +89,9 @@ func (w AcquireRequest) AppendJSON(b []byte) ([]byte, error) {
 	e := encoder{b: append(b, '{')}
 	e.optional("resource", w.Resource)
 	e.optional("file_path", w.FilePath)
+	if w.hasClaims() {
+		e.claims(w)
+	}
 	e.optional("holder", w.Holder)
 	e.optional("agent_id", w.AgentID)
 	e.optionalNumber("ttl_seconds", w.TTL)
@@ -106,7 +113,20 @@ func (w AcquireRequest) AppendJSON(b []byte) ([]byte, error) {
 	if w.Priority != 0 {
 		e.integer("priority", int64(w.Priority))
 	}
+	if w.Sequence {
+		e.key("sequence")
+		e.b = append(e.b, "true"...)
+	}
 	return e.end()
+}
+
+// claims writes what a request for several resources has in place of one.
+func (e *encoder) claims(w AcquireRequest) {
+	appendList(e, "resources", w.Resources)
+	e.optional("mode", w.Mode)
+	e.optional("namespace", w.Namespace)
+	appendList(e, "paths", w.Paths)
+	appendList(e, "claims", w.Claims)
 }
 
 // AppendJSON appends what json.Marshal would write.
@@ -133,6 +153,7 @@ func (w ReleaseRequest) AppendJSON(b []byte) ([]byte, error) {
 	e.optional("agent_id", w.AgentID)
 	e.optionalToken(w.Token)
 	e.optional("reason", w.Reason)
+	e.optional("note", w.Note)
 	return e.end()
 }
 
@@ -185,6 +206,14 @@ func (e *encoder) marshal(v any) {
 		e.err = err
 	}
 	e.b = append(e.b, data...)
+}
+
+// appendList leaves the items to encoding/json, and an empty list out.
+func appendList[T any](e *encoder, name string, list []T) {
+	if len(list) > 0 {
+		e.key(name)
+		e.marshal(list)
+	}
 }
 
 func (e *encoder) integer(name string, n int64) {

@@ -37,6 +37,9 @@ func TestAppendWritesWhatEncodingJSONDoes(t *testing.T) {
 			TTL: optional(t, rapid.Float64()), Duration: optional(t, rapid.Float64()), LeaseID: reveal(l.ID), Metadata: l.Metadata,
 			MaxRenewals: optional(t, rapid.Int()), Blocking: rapid.Bool().Draw(t, "blocks"),
 			TimeoutMS: optional(t, rapid.Int64()), Priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
+			Resources: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "resources"), Mode: genOptionalName().Draw(t, "mode"),
+			Namespace: genOptionalName().Draw(t, "namespace"), Paths: rapid.SliceOfN(genPath(), 0, 2).Draw(t, "paths"),
+			Claims: FromLease(l).Claims, Sequence: rapid.Bool().Draw(t, "sequence"),
 		})
 		checkAppend(t, RenewRequest{
 			LeaseID: reveal(l.ID), Resource: genOptionalName().Draw(t, "resource"), FilePath: genOptionalName().Draw(t, "path"), TTL: optional(t, rapid.Float64()),
@@ -45,7 +48,14 @@ func TestAppendWritesWhatEncodingJSONDoes(t *testing.T) {
 		checkAppend(t, ReleaseRequest{
 			LeaseID: reveal(l.ID), Resource: genOptionalName().Draw(t, "resource"), FilePath: genOptionalName().Draw(t, "path"), Holder: l.Holder,
 			AgentID: genOptionalName().Draw(t, "agent"), Token: l.Token, Reason: rapid.String().Draw(t, "reason"),
+			Note: rapid.String().Draw(t, "note"),
 		})
+	})
+}
+
+func genPath() *rapid.Generator[Path] {
+	return rapid.Custom(func(t *rapid.T) Path {
+		return Path{Pattern: rapid.String().Draw(t, "pattern"), Mode: genOptionalName().Draw(t, "mode")}
 	})
 }
 
@@ -79,7 +89,9 @@ func FuzzAppend(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, number float64, key string) {
 		checkAppend(t, Lease{Resource: text, TTL: number, Metadata: map[string]string{key: text, "k": key}})
 		checkAppend(t, AcquireRequest{Resource: text, Holder: key, TTL: &number, Metadata: map[string]string{text: key}})
-		checkAppend(t, ReleaseRequest{LeaseID: key, Reason: text})
+		checkAppend(t, ReleaseRequest{LeaseID: key, Reason: text, Note: key})
+		checkAppend(t, Grant{Lease: Lease{Claims: []Claim{{Namespace: key, Pattern: text, Mode: key}, {}}, Notes: []Note{{From: key, Text: text}}}})
+		checkAppend(t, AcquireRequest{Resources: []string{text, key}, Mode: key, Namespace: text, Paths: []Path{{text, key}}, Claims: []Claim{{key, text, text}}, Sequence: true})
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 func FuzzRequests(f *testing.F) {
 	for _, r := range []any{
 		FromAcquire(leasehold.AcquireRequest{Resource: "r", Holder: "h", ID: goldenID, TTL: time.Minute, Timeout: time.Second}, true),
+		FromAcquire(leasehold.AcquireRequest{Claims: leasehold.Paths("repo", "src/**", "*.md"), Holder: "h", Sequence: true}, true),
+		AcquireRequest{Resources: []string{"a", "b"}, Mode: "shared", Namespace: "n", Paths: []Path{{"p", "shared"}}},
 		FromRenew(leasehold.RenewRequest{ID: goldenID, TTL: leasehold.Infinite}),
 		FromTransfer(leasehold.TransferRequest{ID: goldenID, To: "x", Proposed: otherID}),
 		FromBreak(leasehold.BreakRequest{Resource: "r", Period: new(time.Second)}),
@@ -32,8 +34,11 @@ func FuzzRequests(f *testing.F) {
 		if w := (AcquireRequest{}); json.Unmarshal(text, &w) == nil {
 			r, wait, err := w.Request()
 			check(err)
-			if err == nil && (r.Timeout < 0 || r.TTL < leasehold.Infinite || wait && !w.Blocking) {
+			if err == nil && (r.Timeout < 0 || r.TTL < leasehold.Infinite || wait && !w.Blocking || r.Resource != "" && r.Claims != nil) {
 				t.Fatalf("Request(%q) = %+v, %v", text, r, wait)
+			}
+			if err == nil {
+				check(r.ValidateAll())
 			}
 		}
 		if w := (RenewRequest{}); json.Unmarshal(text, &w) == nil {
@@ -60,7 +65,8 @@ func FuzzAnswers(f *testing.F) {
 	for _, a := range []any{
 		FromGrant(leasehold.Grant{Lease: owned(), Waited: time.Second}, true),
 		FromError(&leasehold.Error{Reason: leasehold.ReasonHeld, Current: &golden, RetryAfter: time.Second}),
-		FromStatus(leasehold.Status{Resource: "r", Lease: &golden}),
+		FromError(&leasehold.Error{Reason: leasehold.ReasonDeadlock, Reserved: "a", Overlap: &leasehold.Overlap{Part: "x"}, Cycle: []leasehold.WaitEdge{{Holder: "a", HeldBy: "b"}}}),
+		FromStatus(leasehold.Status{Resource: "r", Lease: &golden, Leases: []leasehold.Lease{golden}}),
 		FromHistoryPage(leasehold.HistoryPage{Records: []leasehold.Record{{Kind: leasehold.KindAcquired}}}),
 		FromSetting(leasehold.DefaultSettings()[0]),
 	} {

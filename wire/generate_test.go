@@ -97,12 +97,40 @@ func genLease() *rapid.Generator[leasehold.Lease] {
 		if l.TTL != leasehold.Infinite {
 			l.ExpiresAt = genTime().Draw(t, "expires")
 		}
+		if rapid.IntRange(0, 3).Draw(t, "set") == 0 {
+			l.Claims, l.Notes = genClaims().Draw(t, "claims"), genNotes().Draw(t, "notes")
+		}
 		return l
 	})
 }
 
-// inUTC is a lease as it arrives: the same moments, in UTC.
+func genClaim() *rapid.Generator[leasehold.Claim] {
+	return rapid.Custom(func(t *rapid.T) leasehold.Claim {
+		return leasehold.Claim{
+			Namespace: genOptionalName().Draw(t, "namespace"), Pattern: genName(leasehold.MaxPattern).Draw(t, "pattern"),
+			Mode: rapid.SampledFrom([]leasehold.Mode{leasehold.Exclusive, leasehold.Shared}).Draw(t, "mode"),
+		}
+	})
+}
+
+// genClaims draws at least one: none is a plain lease.
+func genClaims() *rapid.Generator[[]leasehold.Claim] { return rapid.SliceOfN(genClaim(), 1, 4) }
+
+func genNotes() *rapid.Generator[[]leasehold.Note] {
+	return rapid.Custom(func(t *rapid.T) (notes []leasehold.Note) {
+		for range rapid.IntRange(0, 2).Draw(t, "number of notes") {
+			notes = append(notes, leasehold.Note{From: genName(leasehold.MaxHolder).Draw(t, "from"), Text: rapid.String().Draw(t, "text")})
+		}
+		return notes
+	})
+}
+
+// inUTC is a lease as it arrives: the same moments, in UTC, and notes only for its
+// owner.
 func inUTC(l leasehold.Lease) leasehold.Lease {
+	if l.ID.IsZero() {
+		l.Notes = nil
+	}
 	l.AcquiredAt, l.RenewedAt = l.AcquiredAt.UTC(), l.RenewedAt.UTC()
 	if !l.ExpiresAt.IsZero() {
 		l.ExpiresAt = l.ExpiresAt.UTC()

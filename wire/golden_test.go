@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,22 @@ func endless() leasehold.Lease {
 	return l
 }
 
+// several is a lease of several resources.
+func several() leasehold.Lease {
+	l := owned()
+	l.Claims = append(leasehold.Resources("go.mod"), leasehold.Claim{Namespace: "repo", Pattern: "src/**", Mode: leasehold.Shared})
+	l.Notes = []leasehold.Note{{From: "ci:41", Text: "tests fail"}}
+	return l
+}
+
+const goldenSeveral = "{" + goldenOwned + `,"claims":[{"pattern":"go.mod","mode":"exclusive"},{"namespace":"repo","pattern":"src/**","mode":"shared"}],` +
+	`"notes":[{"from":"ci:41","text":"tests fail"}]}`
+
+func unowned(l leasehold.Lease) leasehold.Lease {
+	l.ID = leasehold.ID{}
+	return l
+}
+
 // The names on the wire are a promise: programs in other languages read them.
 func TestGoldenAnswers(t *testing.T) {
 	bound := leasehold.DefaultSettings()[0]
@@ -75,6 +92,11 @@ func TestGoldenAnswers(t *testing.T) {
 			Waiters: []leasehold.Place{{Holder: "w", Priority: 5, Since: golden.AcquiredAt, Position: 1}}}),
 			`{"resource":"deploy:prod","locked":true,"lease":{` + goldenFields +
 				`},"waiters":[{"holder":"w","priority":5,"since":"2026-01-31T12:00:00Z","position":1}]}`},
+		{"lease of several", FromLease(several()), goldenSeveral},
+		{"lease of several to others", FromLease(unowned(several())), strings.NewReplacer(`"lease_id":"`+goldenID.Reveal()+`",`, "", `,"notes":[{"from":"ci:41","text":"tests fail"}]`, "").Replace(goldenSeveral)},
+		{"grant of several", FromGrant(leasehold.Grant{Lease: several(), Idempotent: true}, false), strings.TrimSuffix(goldenSeveral, "}") + `,"idempotent":true}`},
+		{"shared resource", FromStatus(leasehold.Status{Resource: "deploy:prod", Lease: &golden, Leases: []leasehold.Lease{golden, golden}}),
+			`{"resource":"deploy:prod","locked":true,"lease":{` + goldenFields + `},"leases":[{` + goldenFields + `},{` + goldenFields + `}],"waiters":[]}`},
 		{"unknown resource", FromStatus(leasehold.Status{Resource: "r"}), `{"resource":"r","locked":false,"lease":null,"waiters":[]}`},
 		{"history", FromHistoryPage(leasehold.HistoryPage{Records: []leasehold.Record{record}, Cursor: "c"}),
 			`{"history":[{"seq":9,"at":"2026-01-31T12:00:00Z","event":"broken","resource":"r","holder":"h","token":7,` +
@@ -95,6 +117,19 @@ func TestGoldenProblems(t *testing.T) {
 	checkGolden(t, "held", FromError(held), `{"type":"/docs#lease_held","title":"Conflict","status":409,`+
 		`"detail":"acquire \"deploy:prod\": held by \"ci:42\" (token 7) for another 250ms; 2 waiting; try again in 250ms","code":"lease_held",`+
 		`"operation":"acquire","resource":"deploy:prod","store":"sqlite","current":{`+goldenFields+`},"retry_after_seconds":0.25,"queue_length":2}`)
+
+	claim := leasehold.Claim{Namespace: "repo", Pattern: "src/**"}
+	overlap := &leasehold.Error{Reason: leasehold.ReasonHeld, Op: "acquire", Reserved: "ci:43",
+		Overlap: &leasehold.Overlap{Requested: leasehold.Claim{Namespace: "repo", Pattern: "**/x", Mode: leasehold.Shared}, Held: claim, Part: "src/**/x"}}
+	checkGolden(t, "kept", FromError(overlap), `{"type":"/docs#lease_held","title":"Conflict","status":409,"detail":`+quoted(t, overlap.Error())+`,"code":"lease_held",`+
+		`"operation":"acquire","overlap":{"requested":{"namespace":"repo","pattern":"**/x","mode":"shared"},"held":{"namespace":"repo","pattern":"src/**","mode":"exclusive"},`+
+		`"part":"src/**/x"},"reserved_for":"ci:43"}`)
+
+	deadlock := &leasehold.Error{Reason: leasehold.ReasonDeadlock, Op: "acquire", Cycle: []leasehold.WaitEdge{
+		{Holder: "a", Claim: claim, HeldBy: "b"}, {Holder: "b", Claim: leasehold.Claim{Pattern: "x"}, HeldBy: "a"}}}
+	checkGolden(t, "deadlock", FromError(deadlock), `{"type":"/docs#deadlock","title":"Conflict","status":409,"detail":`+quoted(t, deadlock.Error())+`,"code":"deadlock",`+
+		`"operation":"acquire","cycle":[{"holder":"a","claim":{"namespace":"repo","pattern":"src/**","mode":"exclusive"},"held_by":"b"},`+
+		`{"holder":"b","claim":{"pattern":"x","mode":"exclusive"},"held_by":"a"}]}`)
 
 	timeout := &leasehold.Error{Reason: leasehold.ReasonTimeout, Op: "acquire", Resource: "r", Waited: 1500 * time.Millisecond}
 	checkGolden(t, "timeout", FromError(timeout), `{"type":"/docs#acquire_timeout","title":"Conflict","status":409,`+
@@ -138,6 +173,12 @@ func TestGoldenRequests(t *testing.T) {
 		{"transfer", FromTransfer(leasehold.TransferRequest{ID: goldenID, To: "x"}), `{"lease_id":"` + id + `","to_holder":"x"}`},
 		{"transfer that empties the metadata", FromTransfer(leasehold.TransferRequest{ID: goldenID, To: "x", Proposed: otherID, Metadata: map[string]string{}}),
 			`{"lease_id":"` + id + `","to_holder":"x","proposed_lease_id":"` + other + `","metadata":{}}`},
+		{"acquire of several", FromAcquire(leasehold.AcquireRequest{Claims: several().Claims, Holder: "h", Sequence: true}, false),
+			`{"claims":[{"pattern":"go.mod","mode":"exclusive"},{"namespace":"repo","pattern":"src/**","mode":"shared"}],"holder":"h","sequence":true}`},
+		{"acquire in other words", AcquireRequest{Resources: []string{"a"}, Mode: "shared", Namespace: "n", Paths: []Path{{"p", "shared"}, {Pattern: "q"}}, Holder: "h"},
+			`{"resources":["a"],"mode":"shared","namespace":"n","paths":[{"pattern":"p","mode":"shared"},{"pattern":"q"}],"holder":"h"}`},
+		{"release with a note", FromRelease(leasehold.ReleaseRequest{ID: goldenID, Note: "n"}), `{"lease_id":"` + id + `","note":"n"}`},
+		{"transfer with a note", FromTransfer(leasehold.TransferRequest{ID: goldenID, To: "x", Note: "n"}), `{"lease_id":"` + id + `","to_holder":"x","note":"n"}`},
 		{"break", FromBreak(leasehold.BreakRequest{Resource: "r"}), `{"resource":"r"}`},
 		{"break at once", FromBreak(leasehold.BreakRequest{Resource: "r", Period: new(time.Duration(0)), Why: "w"}),
 			`{"resource":"r","break_period_seconds":0,"reason":"w"}`},
@@ -146,6 +187,15 @@ func TestGoldenRequests(t *testing.T) {
 	} {
 		checkGolden(t, c.name, c.body, c.want)
 	}
+}
+
+func quoted(t *testing.T, text string) string {
+	t.Helper()
+	data, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 func checkGolden(t *testing.T, name string, body any, want string) {

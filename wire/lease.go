@@ -3,13 +3,13 @@
 // and HTTP statuses. Server and client use the same types, so that a store behind
 // a server answers like the store itself.
 //
-// lease.go, request.go, answer.go and batch.go have the types; From… functions
+// lease.go, claim.go, request.go, answer.go and batch.go have the types; From… functions
 // convert values of package leasehold, and methods convert them back. problem.go
 // has the errors, encode.go and decode.go the fast ways around encoding/json.
 //
 // What a conversion there and back changes: times come back in UTC, how long
 // something waited is cut to milliseconds, an empty map in an answer comes back as
-// none, and the cause of an error comes back as its text.
+// none, notes come back only where the id does, and the cause of an error comes back as its text.
 package wire
 
 import (
@@ -34,19 +34,22 @@ type Lease struct {
 	Renewals    int               `json:"renewals"`
 	MaxRenewals int               `json:"max_renewals" doc:"-1 means no limit."`
 	Metadata    map[string]string `json:"metadata"`
+	Claims      []Claim           `json:"claims,omitempty" doc:"What the lease covers, if it is not one resource by its name."`
+	Notes       []Note            `json:"notes,omitempty" doc:"What the holders before left for this one. Only in answers to the caller that owns the lease."`
 }
 
-// FromLease converts a lease. It reveals the id if there is one: a store sets it
-// only in answers to the owner.
+// FromLease converts a lease. It reveals the id, and the notes, if there is an id: a
+// store sets it only in answers to the owner.
 func FromLease(l leasehold.Lease) Lease {
 	w := Lease{
 		Resource: l.Resource, Holder: l.Holder, Token: l.Token, Status: l.State.String(),
 		TTL: seconds(l.TTL), Remaining: seconds(l.Remaining),
 		AcquiredAt: l.AcquiredAt.UTC(), RenewedAt: l.RenewedAt.UTC(),
 		Renewals: l.Renewals, MaxRenewals: l.MaxRenewals, Metadata: l.Metadata,
+		Claims: fromClaims(l.Claims),
 	}
 	if !l.ID.IsZero() {
-		w.LeaseID = l.ID.Reveal()
+		w.LeaseID, w.Notes = l.ID.Reveal(), fromNotes(l.Notes)
 	}
 	if !l.ExpiresAt.IsZero() {
 		at := l.ExpiresAt.UTC()
@@ -75,6 +78,12 @@ func (w Lease) Lease() (leasehold.Lease, error) {
 	var err error
 	if l.State, err = leasehold.ParseState(w.Status); err != nil {
 		return l, err
+	}
+	if l.Claims, err = toClaims(w.Claims); err != nil {
+		return l, err
+	}
+	for _, n := range w.Notes {
+		l.Notes = append(l.Notes, leasehold.Note(n))
 	}
 	l.ID, err = parseID("lease_id", w.LeaseID)
 	return l, err

@@ -26,6 +26,9 @@ type Problem struct {
 	Resource   string   `json:"resource,omitempty"`
 	Store      string   `json:"store,omitempty"`
 	Current    *Lease   `json:"current,omitempty" doc:"The lease in the way."`
+	Overlap    *Overlap `json:"overlap,omitempty" doc:"Where the request and the lease in the way meet, if either is of several resources, of paths or shared."`
+	Reserved   string   `json:"reserved_for,omitempty" doc:"It is free, and kept for this holder, who came first and waits for more."`
+	Cycle      []Wait   `json:"cycle,omitempty" doc:"With deadlock: who waits for whom. The last waits for the first, which is the holder of the request."`
 	RetryAfter *float64 `json:"retry_after_seconds,omitempty"`
 	Waiting    *int     `json:"queue_length,omitempty"`
 	Remaining  *float64 `json:"remaining_seconds,omitempty" doc:"What is left of a break period."`
@@ -89,6 +92,7 @@ func FromError(e *leasehold.Error) Problem {
 		Type: "/docs#" + string(e.Reason), Title: http.StatusText(status), Status: status,
 		Detail: e.Error(), Code: string(e.Reason),
 		Field: e.Field, Problem: e.Problem, Operation: e.Op, Resource: e.Resource, Store: e.Store,
+		Overlap: fromOverlap(e.Overlap), Reserved: e.Reserved, Cycle: fromCycle(e.Cycle),
 	}
 	if e.Current != nil {
 		current := *e.Current
@@ -116,11 +120,12 @@ func FromError(e *leasehold.Error) Problem {
 func (p Problem) Error() *leasehold.Error {
 	e := &leasehold.Error{
 		Reason: leasehold.Reason(p.Code), Op: p.Operation, Resource: p.Resource, Store: p.Store,
-		Field: p.Field, Problem: p.Problem,
+		Field: p.Field, Problem: p.Problem, Reserved: p.Reserved,
+		Overlap: p.Overlap.toOverlap(), Cycle: toCycle(p.Cycle),
 	}
 	if p.Current != nil {
 		if current, err := p.Current.Lease(); err == nil {
-			current.ID = leasehold.ID{}
+			current.ID, current.Notes = leasehold.ID{}, nil
 			e.Current = &current
 		}
 	}

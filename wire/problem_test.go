@@ -91,6 +91,13 @@ func TestErrorThereAndBack(t *testing.T) {
 		if rapid.Bool().Draw(t, "current") {
 			e.Current = new(genLease().Draw(t, "current"))
 		}
+		if rapid.Bool().Draw(t, "claims") {
+			e.Overlap = &leasehold.Overlap{Requested: genClaim().Draw(t, "requested"), Held: genClaim().Draw(t, "held"), Part: genName(64).Draw(t, "part")}
+			e.Reserved = genOptionalName().Draw(t, "reserved for")
+			for range rapid.IntRange(0, 3).Draw(t, "edges") {
+				e.Cycle = append(e.Cycle, leasehold.WaitEdge{Holder: genName(64).Draw(t, "waits"), Claim: genClaim().Draw(t, "claim"), HeldBy: genName(64).Draw(t, "held by")})
+			}
+		}
 		p := FromError(&e)
 		text, _ := json.Marshal(p)
 		if e.Current != nil && strings.Contains(string(text), "lease_id\"") {
@@ -99,7 +106,7 @@ func TestErrorThereAndBack(t *testing.T) {
 		want := e
 		if e.Current != nil {
 			want.Current = new(inUTC(*e.Current))
-			want.Current.ID = leasehold.ID{}
+			want.Current.ID, want.Current.Notes = leasehold.ID{}, nil
 		}
 		got := *overWire(t, p).Error()
 		if diff := cmp.Diff(want, got, byText, cmpopts.EquateEmpty()); diff != "" {
@@ -119,8 +126,12 @@ func TestCurrentNeverCarriesAnID(t *testing.T) {
 		t.Errorf("Error().Current carries an id, or is missing")
 	}
 	p.Current.Status = "from_a_newer_server"
-	if e := p.Error(); e.Current != nil || e.Reason != leasehold.ReasonHeld {
-		t.Errorf("Error() = %v with a lease that cannot be read, want the error without it", e)
+	strange := Claim{Pattern: "a", Mode: "from_a_newer_server"}
+	p.Cycle = []Wait{{Holder: "a", Claim: strange, HeldBy: "a"}}
+	for _, p.Overlap = range []*Overlap{{Requested: strange}, {Held: strange}} {
+		if e := p.Error(); e.Current != nil || e.Overlap != nil || e.Cycle != nil || e.Reason != leasehold.ReasonHeld {
+			t.Errorf("Error() = %+v with what cannot be read, want the error without it", e)
+		}
 	}
 }
 

@@ -13,14 +13,19 @@ import (
 //
 // The tags, besides those of package json: sent:"nonzero" marks fields that the
 // server refuses where they are sent empty or as 0 (here, as in the requests of a
-// store, such a field was left out); or:"NAME" marks a field that is required, by
-// its own name or by that one; required:"NAME" says that an embedded type always
-// has this field there.
+// store, such a field was left out), and lists without an item; or:"NAME" marks a field that is required, by
+// its own name or by one of those (separated by commas); required:"NAME" says that an
+// embedded type always has this field there.
 
 // AcquireRequest is the body of POST /v1/leases/acquire.
 type AcquireRequest struct {
-	Resource    string            `json:"resource,omitempty" or:"file_path" sent:"nonzero" example:"deploy:prod"`
+	Resource    string            `json:"resource,omitempty" or:"file_path,resources,paths,claims" sent:"nonzero" example:"deploy:prod"`
 	FilePath    string            `json:"file_path,omitempty" sent:"nonzero" doc:"Another name for resource."`
+	Resources   []string          `json:"resources,omitempty" sent:"nonzero" doc:"Several resources in one lease, all or none; paths may be sent with them."`
+	Mode        string            `json:"mode,omitempty" sent:"nonzero" enum:"exclusive,shared" doc:"Of resource or resources: shared lets others share it, exclusive nobody. Default: exclusive."`
+	Namespace   string            `json:"namespace,omitempty" sent:"nonzero" doc:"Of the paths, which is required with them: paths of two namespaces never overlap."`
+	Paths       []Path            `json:"paths,omitempty" sent:"nonzero" doc:"Patterns of the namespace in one lease, all or none."`
+	Claims      []Claim           `json:"claims,omitempty" sent:"nonzero" doc:"In place of all of these: names and patterns of any namespaces, as answers have them."`
 	Holder      string            `json:"holder,omitempty" or:"agent_id" sent:"nonzero" example:"ci:42"`
 	AgentID     string            `json:"agent_id,omitempty" sent:"nonzero" doc:"Another name for holder."`
 	TTL         *float64          `json:"ttl_seconds,omitempty" example:"60" doc:"1 to the setting max_ttl_seconds, fractions allowed; -1 means no end. Default: setting default_ttl_seconds."`
@@ -31,13 +36,19 @@ type AcquireRequest struct {
 	Blocking    bool              `json:"blocking,omitempty" doc:"Wait in the queue while the resource is held."`
 	TimeoutMS   *int64            `json:"timeout_ms,omitempty" doc:"How long to wait; 0 does not. Default: setting acquisition_timeout_ms."`
 	Priority    int               `json:"priority,omitempty" doc:"-100 to 100; higher is served first."`
+	Sequence    bool              `json:"sequence,omitempty" doc:"All requests of this holder are one sequence of work: a wait that would close a circle is refused at once."`
 }
 
 // Request returns the store's request and whether to wait.
 func (w AcquireRequest) Request() (r leasehold.AcquireRequest, wait bool, err error) {
-	r = leasehold.AcquireRequest{Metadata: w.Metadata, MaxRenewals: w.MaxRenewals, Priority: w.Priority}
+	r = leasehold.AcquireRequest{Metadata: w.Metadata, MaxRenewals: w.MaxRenewals, Priority: w.Priority, Sequence: w.Sequence}
 	if r.Resource, err = resource(w.Resource, w.FilePath); err != nil {
 		return r, false, err
+	}
+	if w.hasClaims() {
+		if r.Resource, r.Claims, err = w.claims(r.Resource); err != nil {
+			return r, false, err
+		}
 	}
 	if r.Holder, err = holder(w.Holder, w.AgentID); err != nil {
 		return r, false, err
@@ -63,7 +74,8 @@ func (w AcquireRequest) Request() (r leasehold.AcquireRequest, wait bool, err er
 func FromAcquire(r leasehold.AcquireRequest, blocking bool) AcquireRequest {
 	w := AcquireRequest{
 		Resource: r.Resource, Holder: r.Holder, LeaseID: reveal(r.ID), Metadata: r.Metadata,
-		TTL: fromTTL(r.TTL), MaxRenewals: r.MaxRenewals, Blocking: blocking, Priority: r.Priority,
+		TTL: fromTTL(r.TTL), MaxRenewals: r.MaxRenewals, Blocking: blocking, Priority: r.Priority, Sequence: r.Sequence,
+		Claims: fromClaims(r.Claims),
 	}
 	if blocking {
 		switch r.Timeout {
@@ -119,11 +131,12 @@ type ReleaseRequest struct {
 	AgentID  string `json:"agent_id,omitempty" sent:"nonzero" doc:"Another name for holder."`
 	Token    uint64 `json:"token,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
 	Reason   string `json:"reason,omitempty" doc:"Kept in the history."`
+	Note     string `json:"note,omitempty" doc:"For the next holder, once."`
 }
 
 // Request returns the store's request.
 func (w ReleaseRequest) Request() (r leasehold.ReleaseRequest, err error) {
-	r = leasehold.ReleaseRequest{Token: w.Token, Why: w.Reason}
+	r = leasehold.ReleaseRequest{Token: w.Token, Why: w.Reason, Note: w.Note}
 	if r.Resource, err = resource(w.Resource, w.FilePath); err != nil {
 		return r, err
 	}
@@ -136,7 +149,7 @@ func (w ReleaseRequest) Request() (r leasehold.ReleaseRequest, err error) {
 
 // FromRelease is the inverse of Request.
 func FromRelease(r leasehold.ReleaseRequest) ReleaseRequest {
-	return ReleaseRequest{LeaseID: reveal(r.ID), Resource: r.Resource, Holder: r.Holder, Token: r.Token, Reason: r.Why}
+	return ReleaseRequest{LeaseID: reveal(r.ID), Resource: r.Resource, Holder: r.Holder, Token: r.Token, Reason: r.Why, Note: r.Note}
 }
 
 // Released is the answer to a release.
@@ -178,11 +191,12 @@ type TransferRequest struct {
 	Resource string            `json:"resource,omitempty" sent:"nonzero" doc:"If sent, it must be the lease's."`
 	Holder   string            `json:"holder,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
 	Token    uint64            `json:"token,omitempty" sent:"nonzero" doc:"If sent, it must match the lease."`
+	Note     string            `json:"note,omitempty" doc:"For the new holder."`
 }
 
 // Request returns the store's request.
 func (w TransferRequest) Request() (r leasehold.TransferRequest, err error) {
-	r = leasehold.TransferRequest{Resource: w.Resource, To: w.To, Metadata: w.Metadata, Holder: w.Holder, Token: w.Token}
+	r = leasehold.TransferRequest{Resource: w.Resource, To: w.To, Metadata: w.Metadata, Holder: w.Holder, Token: w.Token, Note: w.Note}
 	if r.ID, err = parseID("lease_id", w.LeaseID); err != nil || r.ID.IsZero() {
 		return r, err // of two problems clients see the first
 	}
@@ -194,7 +208,7 @@ func (w TransferRequest) Request() (r leasehold.TransferRequest, err error) {
 func FromTransfer(r leasehold.TransferRequest) TransferRequest {
 	return TransferRequest{
 		LeaseID: reveal(r.ID), To: r.To, Proposed: reveal(r.Proposed), Metadata: r.Metadata,
-		Resource: r.Resource, Holder: r.Holder, Token: r.Token,
+		Resource: r.Resource, Holder: r.Holder, Token: r.Token, Note: r.Note,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/leasehold/leasehold"
 )
 
@@ -112,6 +113,67 @@ func TestInvalidRequests(t *testing.T) {
 	}
 }
 
+// The forms in which a request says what it wants.
+func TestForms(t *testing.T) {
+	type claims = []leasehold.Claim
+	shared := leasehold.Shared
+	for _, c := range []struct {
+		body     string
+		resource string
+		claims   claims
+		field    string // of the error
+	}{
+		{body: `"resource":"r"`, resource: "r"},
+		{body: `"resource":"r","mode":"exclusive"`, resource: "r"},
+		{body: `"file_path":"r","mode":"shared"`, claims: claims{{Pattern: "r", Mode: shared}}},
+		{body: `"resources":["a","*"]`, claims: leasehold.Resources("a", "*")},
+		{body: `"resources":["a"]`, claims: leasehold.Resources("a")},
+		{body: `"resources":["a"],"mode":"shared"`, claims: claims{{Pattern: "a", Mode: shared}}},
+		{body: `"namespace":"n","paths":[{"pattern":"a/**"},{"pattern":"b","mode":"shared"}]`,
+			claims: claims{{Namespace: "n", Pattern: "a/**"}, {Namespace: "n", Pattern: "b", Mode: shared}}},
+		{body: `"namespace":"n","paths":[{"pattern":"b"}],"resources":["a"],"mode":"shared"`,
+			claims: claims{{Pattern: "a", Mode: shared}, {Namespace: "n", Pattern: "b"}}},
+		{body: `"claims":[{"namespace":"n","pattern":"b"},{"pattern":"a","mode":"shared"},{"namespace":"m","pattern":"b","mode":"exclusive"}]`,
+			claims: claims{{Namespace: "n", Pattern: "b"}, {Pattern: "a", Mode: shared}, {Namespace: "m", Pattern: "b"}}},
+
+		{body: `"resource":"r","resources":["a"]`, field: "resources"},
+		{body: `"file_path":"r","resources":["a"]`, field: "resources"},
+		{body: `"resource":"r","namespace":"n","paths":[{"pattern":"b"}]`, field: "paths"},
+		{body: `"paths":[{"pattern":"b"}]`, field: "namespace"},
+		{body: `"paths":[{"pattern":"b"}],"resources":["a"]`, field: "namespace"},
+		{body: `"resource":"r","namespace":"n"`, field: "namespace"},
+		{body: `"resources":["r"],"namespace":"n"`, field: "namespace"},
+		{body: `"mode":"shared","namespace":"n","paths":[{"pattern":"b"}]`, field: "mode"},
+		{body: `"resource":"r","mode":"Shared"`, field: "mode"},
+		{body: `"resources":["r"],"mode":"write"`, field: "mode"},
+		{body: `"namespace":"n","paths":[{"pattern":"b","mode":"write"}]`, field: "mode"},
+		{body: `"claims":[{"pattern":"b","mode":"write"}]`, field: "mode"},
+		{body: `"claims":[{"pattern":"b"}],"resource":"r"`, field: "claims"},
+		{body: `"claims":[{"pattern":"b"}],"resources":["r"]`, field: "claims"},
+		{body: `"claims":[{"pattern":"b"}],"namespace":"n"`, field: "claims"},
+		{body: `"claims":[{"pattern":"b"}],"mode":"shared"`, field: "claims"},
+
+		// What the rules of the values refuse.
+		{body: `"mode":"shared"`, field: "resource"},
+		{body: `"resources":["__set__7"]`, field: "resources"},
+		{body: `"resources":["a","a"]`, field: "resources"},
+		{body: `"resources":[""]`, field: "resources"},
+		{body: `"namespace":"n","paths":[{"pattern":"a**"}]`, field: "paths"},
+	} {
+		r, _, err := parse[AcquireRequest](t, `{"holder":"h",`+c.body+`}`).Request()
+		if err == nil {
+			err = r.ValidateAll()
+		}
+		if c.field != "" {
+			checkField(t, c.body, err, c.field)
+			continue
+		}
+		if diff := cmp.Diff(c.claims, r.Claims); err != nil || r.Resource != c.resource || diff != "" {
+			t.Errorf("Request(%s) = %q, %v (-want +got):\n%s", c.body, r.Resource, err, diff)
+		}
+	}
+}
+
 // A timeout of 0 does not wait, whatever blocking says.
 func TestTimeoutZeroDoesNotWait(t *testing.T) {
 	for text, want := range map[string]bool{
@@ -143,7 +205,9 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 	_, after := Record{Before: "active", After: "melted"}.Record()
 	_, grant := Grant{Lease: strange}.Grant(false)
 	_, id := Lease{Status: "active", LeaseID: "x"}.Lease()
-	for name, err := range map[string]error{"page": page, "status": status, "before": before, "after": after, "grant": grant, "id": id} {
+	_, mode := Lease{Status: "active", Claims: []Claim{{Pattern: "a", Mode: "melted"}}}.Lease()
+	_, several := Resource{Leases: []Lease{strange}}.Status()
+	for name, err := range map[string]error{"page": page, "status": status, "before": before, "after": after, "grant": grant, "id": id, "mode": mode, "several": several} {
 		if err == nil {
 			t.Errorf("%s of a strange answer = success", name)
 		}

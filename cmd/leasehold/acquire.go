@@ -23,14 +23,19 @@ If it fails it prints (exit N) instead, so that eval "$(leasehold acquire …)"
 fails as well.
 
 The lease is yours until it expires: renew it in time or release it. To hold a
-lease around one command and have all that done for you, use leasehold run.`
+lease around one command and have all that done for you, use leasehold run.` + claimHelp + `
+
+To upgrade or downgrade, acquire again with --lease-id and the same resources and
+patterns, with or without --shared: the lease keeps its name and gets a new token.`
 
 const acquireExample = `  eval "$(leasehold acquire deploy:prod --ttl 5m)" && { ./deploy; leasehold release; }
   leasehold acquire deploy:prod --wait 1m --metadata commit=8f3a
-  leasehold acquire nightly --holder ci:42 --ttl infinite --json`
+  leasehold acquire nightly --holder ci:42 --ttl infinite --json
+  leasehold acquire --namespace repo --path 'src/auth/**' --path go.mod --wait 1m`
 
 // acquireFlags say what to acquire, and how.
 type acquireFlags struct {
+	claimFlags
 	request     leasehold.AcquireRequest
 	leaseID     string
 	wait        time.Duration
@@ -41,25 +46,35 @@ type acquireFlags struct {
 func newAcquire(a *app) *cobra.Command {
 	var f acquireFlags
 	cmd := &cobra.Command{
-		Use: "acquire RESOURCE", GroupID: groupHold, Args: exactArgs(1), ValidArgsFunction: a.completeResource,
+		Use: "acquire [RESOURCE…]", GroupID: groupHold, Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeResources,
 		Short: "Acquire a lease", Long: acquireHelp, Example: acquireExample,
 		Annotations: map[string]string{forEval: "yes"},
 	}
+	f.claimFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.request.Holder, "holder", "", "who you are (default $LEASEHOLD_HOLDER, else user@host:shell)")
 	flags.Var(newTTLFlag(&f.request.TTL), "ttl", "how long the lease lasts, or infinite (default: the store's setting "+leasehold.SettingDefaultTTL+")")
 	flags.VarP(durationFlag{&f.wait, leasehold.NoTimeout}, "wait", "w", "how long to wait in line while it is held, or forever (default: not at all)")
 	flags.IntVar(&f.request.Priority, "priority", 0, "-100 to 100; higher is served first")
 	flags.IntVar(&f.maxRenewals, "max-renewals", 0, "how often the lease may be renewed; -1 is no limit (default: the store's setting "+leasehold.SettingMaxRenewals+")")
+	flags.BoolVar(&f.request.Sequence, "sequence", false, "all requests of this holder are one sequence of work: a wait that could never end, because others wait for what the holder has, is refused at once")
 	flags.StringArrayVarP(&f.metadata, "metadata", "m", nil, "KEY=VALUE to keep with the lease (repeatable)")
 	flags.StringVar(&f.leaseID, "lease-id", "", "propose the lease's id, which makes it safe to ask again; - reads it from standard input")
-	cmd.RunE = a.onStore(func(ctx context.Context, s leasehold.Store, args []string) error {
-		f.request.Resource = args[0]
+	acquire := a.onStore(func(ctx context.Context, s leasehold.Store, _ []string) error {
 		if cmd.Flags().Changed("max-renewals") {
 			f.request.MaxRenewals = &f.maxRenewals
 		}
 		return a.acquire(ctx, s, f)
 	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if len(args)+len(f.paths) == 0 {
+			return usagef("wants a resource or --path; see %s --help", cmd.CommandPath())
+		}
+		if f.request.Resource, f.request.Claims, err = f.claims(args); err != nil {
+			return err
+		}
+		return acquire(cmd, args)
+	}
 	return cmd
 }
 
@@ -78,12 +93,15 @@ func (a *app) acquire(ctx context.Context, s leasehold.Store, f acquireFlags) er
 	if own {
 		r.ID = leasehold.NewID()
 	}
-	var g leasehold.Grant
-	if f.wait == 0 {
-		g, err = acquireNow(ctx, s, r)
-	} else {
-		r.Timeout = f.wait
-		g, err = a.acquireWaiting(ctx, s, r)
+	r.Timeout = f.wait
+	g, err := a.acquireOnce(ctx, s, r)
+	if leasehold.ReasonOf(err) == leasehold.ReasonIDInUse && r.Resource != "" {
+		// The id of a shared lease on one name: an upgrade has claims, as that has.
+		upgrade := r
+		upgrade.Resource, upgrade.Claims = "", leasehold.Resources(r.Resource)
+		if u, why := a.acquireOnce(ctx, s, upgrade); !errors.Is(why, leasehold.ErrUnsupported) {
+			g, err = u, why
+		}
 	}
 	if err != nil {
 		if own {
@@ -92,6 +110,14 @@ func (a *app) acquire(ctx context.Context, s leasehold.Store, f acquireFlags) er
 		return err
 	}
 	return a.printGrant(g, f.wait != 0)
+}
+
+// acquireOnce makes one acquire, which may wait.
+func (a *app) acquireOnce(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	if r.Timeout == 0 {
+		return acquireNow(ctx, s, r)
+	}
+	return a.acquireWaiting(ctx, s, r)
 }
 
 // acquireNow repeats the request if its answer is lost.
@@ -159,13 +185,21 @@ func (a *app) printGrant(g leasehold.Grant, waited bool) error {
 		return a.printJSON(wire.FromGrant(g, waited))
 	}
 	a.note("%s", grantSentence(g))
+	a.printNotes(g.Lease)
 	return a.printExports(g.Lease)
 }
 
+// printNotes shows what the holders before left for this one.
+func (a *app) printNotes(l leasehold.Lease) {
+	for _, n := range l.Notes {
+		a.note("%s", noteText(n))
+	}
+}
+
 func grantSentence(g leasehold.Grant) string {
-	s := fmt.Sprintf("acquired %s as %s, token %d", quote(g.Resource), g.Holder, g.Token)
+	s := fmt.Sprintf("acquired %s as %s, token %d", leaseName(g.Lease), g.Holder, g.Token)
 	if g.Idempotent {
-		s = fmt.Sprintf("%s is yours already, token %d", quote(g.Resource), g.Token)
+		s = fmt.Sprintf("%s is yours already, token %d", leaseName(g.Lease), g.Token)
 	}
 	if g.Waited >= time.Millisecond {
 		s += ", after " + span(g.Waited)

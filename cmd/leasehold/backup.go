@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/serve"
+	"github.com/leasehold/leasehold/store/sqlite"
 	"github.com/spf13/cobra"
 )
 
@@ -41,4 +44,55 @@ func (a *app) printFile(what, path string) error {
 	}
 	_, err := fmt.Fprintln(a.out, path)
 	return err
+}
+
+const restoreHelp = `Put a backup in place as the store of a server that is not running: whatever
+happens, there is the old file or the new one.
+
+Leases stand as they stood at the time of the backup, with the time they then had
+left. Fencing tokens go on 2^32 further, so that none given out since is given
+out again.`
+
+func newRestore(a *app) *cobra.Command {
+	var data string
+	var replace bool
+	cmd := &cobra.Command{
+		Use: "restore BACKUP", GroupID: groupOperate, Args: exactArgs(1),
+		Short: "Put a backup in place", Long: restoreHelp,
+		Example: "  leasehold restore leases-2026-01-31.db\n  leasehold restore copy.db --data /var/lib/leasehold --replace",
+	}
+	cmd.Flags().StringVar(&data, "data", serve.Defaults().Data, "data directory of the server, or a database file")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace the database that is there")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, stop := interruptible(cmd.Context())
+		defer stop()
+		if _, err := os.Stat(args[0]); err != nil {
+			return err
+		}
+		file, err := restoreTarget(data)
+		if err != nil {
+			return err
+		}
+		if err := sqlite.Restore(ctx, args[0], file, &sqlite.RestoreOptions{Replace: replace}); err != nil {
+			return err
+		}
+		return a.printFile("restored", file)
+	}
+	return cmd
+}
+
+// restoreTarget returns the database in a data directory, or the file itself. What
+// does not exist is a file if its name ends in .db.
+func restoreTarget(data string) (string, error) {
+	info, err := os.Stat(data)
+	switch {
+	case err == nil && info.IsDir():
+	case err == nil || filepath.Ext(data) == ".db":
+		return data, nil
+	default:
+		if err := os.MkdirAll(data, 0o700); err != nil {
+			return "", err
+		}
+	}
+	return serve.DatabaseFile(data), nil
 }

@@ -43,9 +43,9 @@ func (a *app) breakLease(ctx context.Context, s leasehold.Store, r leasehold.Bre
 		return a.printJSON(wire.Broken{Remaining: w.Remaining, Lease: w})
 	}
 	if l.State == leasehold.StateBreaking {
-		_, err = fmt.Fprintf(a.out, "breaking %s, held by %s; it is free in %s\n", quote(l.Resource), l.Holder, span(l.Remaining))
+		_, err = fmt.Fprintf(a.out, "breaking %s, held by %s; it is free in %s\n", leaseName(l), l.Holder, span(l.Remaining))
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "broke %s, held by %s until now\n", quote(l.Resource), l.Holder)
+	_, err = fmt.Fprintf(a.out, "broke %s, held by %s until now\n", leaseName(l), l.Holder)
 	return err
 }

@@ -12,7 +12,9 @@ import (
 	"syscall"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/internal/serve"
+	"github.com/leasehold/leasehold/open"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/store/sqlite"
 	"github.com/leasehold/leasehold/wire"
@@ -43,7 +45,7 @@ var exitMeanings = []struct {
 	meaning string
 }{
 	{exitOK, "done"},
-	{exitConflict, "held by another, or a conflict with what is there"},
+	{exitConflict, "held by another, a wait that could never end, or a conflict with what is there"},
 	{exitUsage, "the command line or a value is wrong; nothing was done"},
 	{exitNotFound, "nothing there: no lease to break, no such token or file"},
 	{exitUnavailable, "the store or server is unavailable or unhealthy"},
@@ -200,16 +202,44 @@ func (a *app) hint(err error) string {
 		return "--replace puts the backup in its place"
 	case errors.Is(err, sqlite.ErrMissing):
 		return "--store names the store; leasehold acquire and leasehold run make it"
-	case errors.Is(err, sqlite.ErrInUse):
+	case errors.Is(err, sqlite.ErrInUse) && !strings.Contains(err.Error(), "?mode=shared"): // which says what to do
 		return "give --store the address of the server that has the file"
+	case reason == leasehold.ReasonDeadlock:
+		return deadlockHint("leasehold acquire A B …")
+	case reason == leasehold.ReasonHeld && e.Op == "acquire" && len(open.Lacks(a.url(), powers.Waiting)) > 0:
+		return "leasehold run -w 60 … tries again for 60 s"
 	case reason == leasehold.ReasonHeld && e.Op == "acquire":
-		return fmt.Sprintf("leasehold acquire --wait 60 … waits in line; leasehold status %s shows the queue", quote(e.Resource))
+		return narrowHint(e) + "leasehold acquire --wait 60 … waits in line" + statusHint(e)
 	case reason == leasehold.ReasonUnauthenticated:
 		return "give --token-file or set LEASEHOLD_AUTH_TOKEN; leasehold token new makes a token"
 	case noServer && a.url() == defaultStore:
 		return "is a server running? leasehold serve starts one; --store names another"
 	case noServer:
 		return "is a server running there? --store names another"
+	}
+	return ""
+}
+
+// deadlockHint is the way out of a circle of waiting holders.
+func deadlockHint(together string) string {
+	return "release what you hold and begin again; " + together + " acquires all of it in one step, which cannot wait in a circle"
+}
+
+// narrowHint says what to leave out of a pattern that overlaps with another's.
+func narrowHint(e *leasehold.Error) string {
+	if e.Overlap == nil || e.Overlap.Requested.Namespace == "" || e.Overlap.Requested.Pattern == e.Overlap.Part {
+		return ""
+	}
+	return "claim less, without " + quote(e.Overlap.Part) + ", or wait: "
+}
+
+// statusHint names the command that shows what is in the way.
+func statusHint(e *leasehold.Error) string {
+	switch {
+	case e.Resource != "":
+		return "; leasehold status " + quote(e.Resource) + " shows the queue"
+	case e.Current != nil && e.Current.Resource != "":
+		return "; leasehold status " + quote(e.Current.Resource) + " shows what is in the way"
 	}
 	return ""
 }

@@ -23,6 +23,8 @@ func TestExitCodes(t *testing.T) {
 		{nil, 0},
 		{lease("acquire", leasehold.ReasonHeld), 1},
 		{lease("acquire", leasehold.ReasonBreaking), 1},
+		{lease("acquire", leasehold.ReasonDeadlock), 1},
+		{lease("transfer", leasehold.ReasonDeadlock), 1},
 		{lease("acquire", leasehold.ReasonReleased), 1},
 		{lease("renew", leasehold.ReasonBreaking), 1},
 		{lease("renew", leasehold.ReasonExpired), 79},

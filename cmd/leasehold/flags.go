@@ -168,6 +168,48 @@ func holderName(flag string, pid int) string {
 	return name
 }
 
+// claimFlags say what to acquire, besides the names in the arguments.
+type claimFlags struct {
+	paths     []string
+	namespace string
+	shared    bool
+}
+
+const claimHelp = `
+
+Several resources, or --path patterns of a --namespace, are one lease: all of them or
+none, with one id and one token. Patterns conflict by overlap, and only within their
+namespace: src/auth/** covers src/auth and all below it, docs/*.md the files in docs.
+With --shared others may share it; whoever wants it exclusively has to wait. The store
+gives such a lease a name, ` + leasehold.SetPrefix + `N.`
+
+func (f *claimFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.paths, "path", nil, "pattern of the namespace to acquire, such as 'src/auth/**' (repeatable)")
+	flags.StringVar(&f.namespace, "namespace", "", "what the patterns belong to, such as a repository; one that ends in : separates segments by :, others by /")
+	flags.BoolVarP(&f.shared, "shared", "s", false, "share it with others who share it")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return refuseEmpty(cmd, "path", "namespace") }
+}
+
+// claims returns the name of a plain lease, or the claims of another.
+func (f *claimFlags) claims(names []string) (resource string, claims []leasehold.Claim, err error) {
+	switch {
+	case len(f.paths) > 0 && f.namespace == "":
+		return "", nil, usagef("--path needs --namespace: patterns conflict only within one")
+	case len(f.paths) == 0 && f.namespace != "":
+		return "", nil, usagef("--namespace is for patterns; give --path")
+	case len(f.paths) == 0 && len(names) == 1 && !f.shared:
+		return names[0], nil, nil
+	}
+	claims = append(leasehold.Resources(names...), leasehold.Paths(f.namespace, f.paths...)...)
+	if f.shared {
+		for i := range claims {
+			claims[i].Mode = leasehold.Shared
+		}
+	}
+	return "", claims, leasehold.CheckClaims(claims)
+}
+
 const leaseIDHelp = `
 
 The lease id is a secret: a client that shows it may renew, transfer or release. It is

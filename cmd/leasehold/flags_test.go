@@ -67,3 +67,30 @@ func TestParsePairs(t *testing.T) {
 		}
 	}
 }
+
+func TestClaimFlags(t *testing.T) {
+	for _, tt := range []struct {
+		flags    claimFlags
+		names    []string
+		resource string
+		claims   []leasehold.Claim
+	}{
+		{claimFlags{}, []string{"a"}, "a", nil},
+		{claimFlags{shared: true}, []string{"a"}, "", []leasehold.Claim{{Pattern: "a", Mode: leasehold.Shared}}},
+		{claimFlags{}, []string{"a", "b*"}, "", leasehold.Resources("a", "b*")},
+		{claimFlags{namespace: "repo", paths: []string{"src/**"}, shared: true}, []string{"a"}, "", []leasehold.Claim{
+			{Pattern: "a", Mode: leasehold.Shared}, {Namespace: "repo", Pattern: "src/**", Mode: leasehold.Shared},
+		}},
+		{claimFlags{namespace: "services:", paths: []string{"prod:us:**"}}, nil, "", leasehold.Paths("services:", "prod:us:**")},
+	} {
+		resource, claims, err := tt.flags.claims(tt.names)
+		if diff := cmp.Diff(tt.claims, claims); err != nil || resource != tt.resource || diff != "" {
+			t.Errorf("%+v.claims(%q) = %q, %v, want %q; claims -want +got:\n%s", tt.flags, tt.names, resource, err, tt.resource, diff)
+		}
+	}
+	for _, f := range []claimFlags{{paths: []string{"src/**"}}, {namespace: "repo"}, {namespace: "repo", paths: []string{"src/"}}} {
+		if _, _, err := f.claims([]string{"a"}); codeOf(err) != exitUsage {
+			t.Errorf("%+v.claims = %v, want a usage error", f, err)
+		}
+	}
+}

@@ -88,6 +88,51 @@ func remaining(l leasehold.Lease) string {
 	}
 }
 
+// shownClaims is how many claims of a lease a line shows.
+const shownClaims = 4
+
+// leaseName is the name of a lease as one word for a shell, and what it covers where
+// the name does not say it.
+func leaseName(l leasehold.Lease) string {
+	if len(l.Claims) == 0 {
+		return quote(l.Resource)
+	}
+	return quote(l.Resource) + " (" + claimList(l.Claims) + ")"
+}
+
+// claimList formats the first claims in one line.
+func claimList(claims []leasehold.Claim) string {
+	var b []string
+	for _, c := range claims[:min(shownClaims, len(claims))] {
+		b = append(b, c.String())
+	}
+	if more := len(claims) - shownClaims; more > 0 {
+		b = append(b, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(b, ", ")
+}
+
+// claimLines formats claims for programs, one in a line: mode, pattern, and the
+// namespace unless it is a name, with tabs between. None of them has a tab or a line
+// break. The namespace is last because a shell's read drops empty fields elsewhere.
+func claimLines(claims []leasehold.Claim) string {
+	var b []string
+	for _, c := range claims {
+		b = append(b, strings.TrimRight(c.Mode.String()+"\t"+c.Pattern+"\t"+c.Namespace, "\t"))
+	}
+	return strings.Join(b, "\n")
+}
+
+// noteText formats what an earlier holder left. Its lines are indented, so that none
+// of them looks like a message of this program.
+func noteText(n leasehold.Note) string {
+	lines := strings.Split(strings.TrimSpace(n.Text), "\n")
+	for i, line := range lines {
+		lines[i] = visible(strings.TrimRight(line, "\r"))
+	}
+	return "note from " + n.From + ": " + strings.Join(lines, "\n  ")
+}
+
 // endTime formats the end of a lease for programs; empty if it has none.
 func endTime(t time.Time) string {
 	if t.IsZero() {

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/leasehold/leasehold"
 )
 
 func TestSpan(t *testing.T) {
@@ -69,5 +74,64 @@ func TestPlainMessage(t *testing.T) {
 		if got := plainMessage(message); got != want {
 			t.Errorf("plainMessage(%q) = %q, want %q", message, got, want)
 		}
+	}
+}
+
+func TestLeaseNameSaysWhatItCovers(t *testing.T) {
+	many := leasehold.Resources("a", "b", "c", "d", "e", "f")
+	mixed := append(leasehold.Paths("repo", "src/**"), leasehold.Claim{Pattern: "db", Mode: leasehold.Shared})
+	for want, l := range map[string]leasehold.Lease{
+		"'a b'":                               {Resource: "a b"},
+		"__set__1 (a, b, c, d, 2 more)":       {Resource: "__set__1", Claims: many},
+		"__set__2 (repo src/**, db (shared))": {Resource: "__set__2", Claims: mixed},
+	} {
+		if got := leaseName(l); got != want {
+			t.Errorf("leaseName(%v) = %q, want %q", l.Claims, got, want)
+		}
+	}
+	if got, want := claimLines(mixed), "exclusive\tsrc/**\trepo\nshared\tdb"; got != want {
+		t.Errorf("claimLines(%v) = %q, want %q", mixed, got, want)
+	}
+}
+
+// TestNoteText: a note is another's text, which must neither control a terminal nor
+// look like this program's own messages.
+func TestNoteText(t *testing.T) {
+	got := noteText(leasehold.Note{From: "ben", Text: "half\x1b[2J done\r\nleasehold: all is well\n"})
+	if want := "note from ben: half\uFFFD[2J done\n  leasehold: all is well"; got != want {
+		t.Errorf("noteText = %q, want %q", got, want)
+	}
+}
+
+// TestStatusOfASharedResource: every holder has a line, and the newest token counts.
+func TestStatusOfASharedResource(t *testing.T) {
+	shared := []leasehold.Claim{{Pattern: "db", Mode: leasehold.Shared}}
+	s := leasehold.Status{Resource: "db", Leases: []leasehold.Lease{
+		{Resource: "__set__4", Holder: "anna", Token: 4, State: leasehold.StateActive, Remaining: time.Minute, Claims: shared},
+		{Resource: "__set__5", Holder: "ben", Token: 5, State: leasehold.StateBreaking, Remaining: time.Second, Claims: shared},
+		{Resource: "__set__6", Holder: "cara", Token: 6, State: leasehold.StateActive, Remaining: leasehold.Infinite, Claims: shared},
+	}, Waiters: []leasehold.Place{{Holder: "dora", Position: 1}}}
+	s.Lease = &s.Leases[0]
+	want := [][]string{
+		{"resource", "db"}, {"status", "active"},
+		{"held by", "anna, token 4, as __set__4 (db (shared)); it ends in 1 min"},
+		{"held by", "ben, token 5, as __set__5 (db (shared)); being broken, free in 1 s"},
+		{"held by", "cara, token 6, as __set__6 (db (shared)); it has no end"},
+		{"waiting", "1st in line: dora, for 0 s"},
+	}
+	if diff := cmp.Diff(want, statusRows(s, time.Time{})); diff != "" {
+		t.Errorf("statusRows -want +got:\n%s", diff)
+	}
+	if got, want := describeHolder(s), "held by anna and 2 more, frees itself in 1 min"; got != want {
+		t.Errorf("describeHolder = %q, want %q", got, want)
+	}
+	var out bytes.Buffer
+	a := &app{out: &out}
+	if err := a.printCheck(s, 5); err != nil || out.String() != "token 5 is current\n" {
+		t.Errorf("printCheck(5) = %v, %q, want it current", err, &out)
+	}
+	out.Reset()
+	if err := a.printCheck(s, 3); codeOf(err) != exitLost || !strings.Contains(out.String(), "the newest is 6") {
+		t.Errorf("printCheck(3) = %v, %q, want %d and the newest", err, &out, exitLost)
 	}
 }

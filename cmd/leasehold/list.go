@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/wire"
@@ -23,14 +24,17 @@ func newList(a *app) *cobra.Command {
 		Use: "list [PREFIX]", Aliases: []string{"ls"}, GroupID: groupLook, Args: argsBetween(0, 1), ValidArgsFunction: a.completeResource,
 		Short:   "List leases",
 		Long:    "List the leases that are active or breaking, by resource. Filters add up.",
-		Example: "  leasehold list\n  leasehold list prod: --metadata region=us-east-1\n  leasehold list --status expired --status broken --json",
+		Example: "  leasehold list\n  leasehold list prod: --metadata region=us-east-1\n  leasehold list --status expired --status broken --json\n  leasehold list --namespace repo --path 'src/**'",
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.request.Resource, "resource", "", "exactly this resource")
+	flags.StringVar(&f.request.Resource, "resource", "", "exactly this resource, or leases on several that have it")
+	flags.StringVar(&f.request.Namespace, "namespace", "", "only leases on paths of this namespace")
+	flags.StringVar(&f.request.Path, "path", "", "only those that overlap with this pattern of the namespace")
 	flags.StringVar(&f.request.Holder, "holder", "", "exactly this holder")
 	flags.StringArrayVar(&f.states, "status", nil, "leases in this state (repeatable; default active and breaking)")
 	flags.StringArrayVarP(&f.metadata, "metadata", "m", nil, "KEY=VALUE that the lease has (repeatable)")
 	addPageFlags(cmd, &f.request.Limit, &f.request.Cursor, &f.all)
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return refuseEmpty(cmd, "namespace", "path") }
 	cmd.RunE = a.onStore(func(ctx context.Context, s leasehold.Store, args []string) error {
 		if len(args) > 0 {
 			f.request.Prefix = args[0]
@@ -101,8 +105,16 @@ func (a *app) printLeases(page leasehold.LeasePage) error {
 		return nil
 	}
 	rows := [][]string{{"RESOURCE", "HOLDER", "TOKEN", "STATUS", "ENDS IN", "RENEWED", "METADATA"}}
+	sets := slices.ContainsFunc(page.Leases, func(l leasehold.Lease) bool { return len(l.Claims) > 0 })
+	if sets {
+		rows[0] = slices.Insert(rows[0], 1, "COVERS")
+	}
 	for _, l := range page.Leases {
-		rows = append(rows, []string{l.Resource, l.Holder, fmt.Sprint(l.Token), l.State.String(), remaining(l), renewals(l), pairs(l.Metadata)})
+		row := []string{l.Resource, l.Holder, fmt.Sprint(l.Token), l.State.String(), remaining(l), renewals(l), pairs(l.Metadata)}
+		if sets {
+			row = slices.Insert(row, 1, orDash(claimList(l.Claims)))
+		}
+		rows = append(rows, row)
 	}
 	if err := table(a.out, rows); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
 )
 
 const (
@@ -22,6 +23,7 @@ const (
 type progress struct {
 	a       *app
 	live    bool        // a terminal
+	several bool        // the wait is for several: say which part is held
 	reached atomic.Bool // the store has answered
 
 	mu   sync.Mutex
@@ -34,7 +36,7 @@ type progress struct {
 // startProgress polls the queue that r waits in until stop.
 func (a *app) startProgress(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) *progress {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &progress{a: a, live: isTerminal(a.err), cancel: cancel, done: make(chan struct{})}
+	p := &progress{a: a, live: isTerminal(a.err), several: len(r.Claims) > 0, cancel: cancel, done: make(chan struct{})}
 	go p.poll(ctx, s, r)
 	return p
 }
@@ -49,13 +51,53 @@ func (a *app) newProgress() *progress {
 func (p *progress) poll(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) {
 	defer close(p.done)
 	for pause := firstPoll; sleep(ctx, pause); pause = pollEvery {
-		status, err := s.Status(ctx, r.Resource)
+		status, err := lookUp(ctx, s, r)
 		if err != nil {
 			continue // the wait itself reports what is wrong
 		}
 		p.reached.Store(true)
 		p.show(positionOf(status, r), status)
 	}
+}
+
+// maxLooks is how many claims of a request one poll looks up.
+const maxLooks = 8
+
+// lookUp returns the status of what r waits for: of several, the first that another
+// lease has.
+func lookUp(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) (leasehold.Status, error) {
+	if len(r.Claims) == 0 {
+		return s.Status(ctx, r.Resource)
+	}
+	for _, c := range r.Claims[:min(maxLooks, len(r.Claims))] {
+		status, err := lookUpClaim(ctx, s, c)
+		if err != nil {
+			return leasehold.Status{}, err
+		}
+		for _, l := range status.Leases {
+			if place, ok := machine.Conflict([]leasehold.Claim{c}, machine.Covers(l.Resource, l.Claims)); ok && l.State.Locked() {
+				return leasehold.Status{Resource: place.Part, Lease: &l, Waiters: status.Waiters}, nil
+			}
+		}
+	}
+	return leasehold.Status{}, nil
+}
+
+// lookUpClaim returns the leases that a claim may conflict with.
+func lookUpClaim(ctx context.Context, s leasehold.Store, c leasehold.Claim) (leasehold.Status, error) {
+	if c.Namespace == "" {
+		status, err := s.Status(ctx, c.Pattern)
+		if status.Leases == nil && status.Lease != nil {
+			status.Leases = []leasehold.Lease{*status.Lease}
+		}
+		return status, err
+	}
+	lister, err := power[leasehold.Lister](s, "list")
+	if err != nil {
+		return leasehold.Status{}, err
+	}
+	page, err := lister.List(ctx, leasehold.ListRequest{Namespace: c.Namespace, Path: c.Pattern})
+	return leasehold.Status{Leases: page.Leases}, err
 }
 
 // sleep returns early when ctx ends, and then false.
@@ -85,6 +127,9 @@ func (p *progress) show(position int, s leasehold.Status) {
 	text := describeHolder(s)
 	if text == "" {
 		return
+	}
+	if p.several {
+		text = quote(s.Resource) + " is " + text
 	}
 	if position > 0 {
 		text = ordinal(position) + " in line, " + text
@@ -127,6 +172,9 @@ func describeHolder(s leasehold.Status) string {
 		return ""
 	}
 	text := "held by " + s.Lease.Holder
+	if more := len(s.Leases) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
 	switch {
 	case s.Lease.State == leasehold.StateBreaking:
 		return text + ", being broken, free in " + span(s.Lease.Remaining)

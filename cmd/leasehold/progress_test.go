@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/memory"
 )
 
 func heldStatus(remaining time.Duration, waiters ...string) leasehold.Status {
@@ -75,6 +76,43 @@ func TestDescribeHolder(t *testing.T) {
 	} {
 		if got := describeHolder(tt.status); got != tt.want {
 			t.Errorf("describeHolder(%+v) = %q, want %q", tt.status.Lease, got, tt.want)
+		}
+	}
+}
+
+// TestProgressOfSeveral: the line says which part is held, and passes over what others
+// only share.
+func TestProgressOfSeveral(t *testing.T) {
+	s := memory.New()
+	defer s.Close()
+	read := []leasehold.Claim{{Pattern: "report", Mode: leasehold.Shared}}
+	for holder, claims := range map[string][]leasehold.Claim{
+		"reader": read, "editor": leasehold.Paths("repo", "src/auth/login.go"),
+	} {
+		if _, err := s.Acquire(t.Context(), leasehold.AcquireRequest{Claims: claims, Holder: holder, TTL: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "plain", Holder: "owner", TTL: leasehold.Infinite}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		claims []leasehold.Claim
+		want   string
+	}{
+		{leasehold.Resources("other", "plain"), "plain is held by owner without an end\n"},
+		{append(read, leasehold.Paths("repo", "src/**")...), "src/auth/login.go is held by editor, frees itself in 1 min\n"},
+		{leasehold.Resources("other", "report"), "report is held by reader, frees itself in 1 min\n"},
+		{leasehold.Resources("other"), ""},
+	} {
+		status, err := lookUp(t.Context(), s, leasehold.AcquireRequest{Claims: tt.claims, Holder: "me"})
+		if err != nil {
+			t.Fatalf("lookUp(%v) = %v", tt.claims, err)
+		}
+		var out bytes.Buffer
+		(&progress{a: &app{err: &out}, several: true}).show(0, status)
+		if out.String() != tt.want {
+			t.Errorf("progress of %v wrote %q, want %q", tt.claims, &out, tt.want)
 		}
 	}
 }

@@ -31,7 +31,11 @@ func newRenew(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.printLease(l, "renewed")
+		if err := a.printLease(l, "renewed"); err != nil {
+			return err
+		}
+		a.printNotes(l) // a holder by transfer sees them here first
+		return nil
 	})
 	return cmd
 }
@@ -41,7 +45,7 @@ func (a *app) printLease(l leasehold.Lease, what string) error {
 	if a.json {
 		return a.printJSON(wire.FromLease(l))
 	}
-	s := fmt.Sprintf("%s %s of %s, token %d", what, quote(l.Resource), l.Holder, l.Token)
+	s := fmt.Sprintf("%s %s of %s, token %d", what, leaseName(l), l.Holder, l.Token)
 	switch {
 	case !l.State.Locked():
 	case l.Remaining == leasehold.Infinite:

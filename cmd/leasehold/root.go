@@ -16,7 +16,7 @@ var commands = []func(*app) *cobra.Command{
 	newRun,
 	newAcquire, newRenew, newRelease, newTransfer,
 	newStatus, newList, newWait, newWatch, newHistory,
-	newBreak, newForceRelease, newConfig, newToken, newBackup, newRestore, newBlob,
+	newBreak, newForceRelease, newConfig, newToken, newBackup, newRestore, newMove, newBlob,
 	newHealth, newBench, newVersion,
 }
 

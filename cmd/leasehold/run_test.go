@@ -3,19 +3,24 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/auth"
+	"github.com/leasehold/leasehold/store/memory"
 	"github.com/leasehold/leasehold/test/process"
 )
 
@@ -47,8 +52,17 @@ func TestRunExitCodes(t *testing.T) {
 		{"wait ended", "-w 0.1 held -- true", 75, "after waiting"},
 		{"wait ended, own code", "-w 100ms -E 33 held -- true", 75, "after waiting"},
 		{"exclusive", "-x a -- true", 0, ""},
-		{"shared", "-s a -- true", 64, "no shared leases"},
-		{"several", "a b -- true", 64, "takes one resource"},
+		{"shared", "-s a -- true", 0, ""},
+		{"shared and exclusive", "-s -x a -- true", 64, "give one of them"},
+		{"several", "a b -- true", 0, ""},
+		{"several, one held", "-n a held -- true", 1, `held by "somebody"`},
+		{"several, one held, own code", "-n -E 33 a held -- true", 33, `held by "somebody"`},
+		{"the same twice", "a a -- true", 64, "twice"},
+		{"paths", "--namespace repo --path src/** --path go.mod -- true", 0, ""},
+		{"a bad path", "--namespace repo --path src/ -- true", 64, "segment is empty"},
+		{"a path without a namespace", "--path src/** -- true", 64, "--path needs --namespace"},
+		{"an empty namespace", "--namespace= --path src/** -- true", 64, "--namespace is empty"},
+		{"a namespace without a path", "--namespace repo a -- true", 64, "give --path"},
 		{"no dash", "a true", 64, "wants -- before the command"},
 		{"no command", "a --", 64, "no command"},
 		{"no resource", "-- true", 64, "no resource"},
@@ -330,4 +344,40 @@ func TestRunEndsWhatIsLeft(t *testing.T) {
 	process.Eventually(t, "the notice", func() bool { return strings.Contains(r.Stderr(), "run on") })
 	r.Signal(syscall.SIGINT)
 	r.CheckCode(4)
+}
+
+// olderServer refuses a field that it does not know.
+type olderServer struct {
+	leasehold.Store
+	requests []bool // whether each had it
+}
+
+func (s *olderServer) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	if s.requests = append(s.requests, r.Sequence); r.Sequence {
+		return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonUnsupported, Field: "sequence"}
+	}
+	return s.Store.Acquire(ctx, r)
+}
+
+func (s *olderServer) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return s.Acquire(ctx, r)
+}
+
+// TestRunOnAnOlderServer: it cannot refuse a wait that never ends, which is no reason
+// not to run.
+func TestRunOnAnOlderServer(t *testing.T) {
+	m := memory.New()
+	defer m.Close()
+	older := &olderServer{Store: m}
+	s := sequentialStore{older}
+	r := leasehold.AcquireRequest{Resource: "a", Holder: "me", ID: leasehold.NewID()}
+	for name, call := range map[string]func(context.Context, leasehold.AcquireRequest) (leasehold.Grant, error){"Acquire": s.Acquire, "Wait": s.Wait} {
+		older.requests = nil
+		if _, err := call(t.Context(), r); err != nil || !slices.Equal(older.requests, []bool{true, false}) {
+			t.Errorf("%s = %v after %v, want a grant after one request with the field and one without", name, err, older.requests)
+		}
+	}
+	if _, err := s.Find(t.Context(), r.ID); !errors.Is(err, leasehold.ErrUnsupported) {
+		t.Errorf("Find where the store has none = %v, want ErrUnsupported", err)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/guard"
 	"github.com/leasehold/leasehold/internal/observe"
+	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/open"
 	"github.com/spf13/cobra"
 )
@@ -26,7 +27,7 @@ const (
 )
 
 // runUnderLease acquires, runs the command and releases.
-func (a *app) runUnderLease(ctx context.Context, f runFlags, resource string, command []string) error {
+func (a *app) runUnderLease(ctx context.Context, f runFlags, request leasehold.AcquireRequest, command []string) error {
 	path, err := guard.Find(command[0])
 	if err != nil { // now rather than after an hour in the queue
 		return &exitError{guard.CodeOf(err), err.Error()}
@@ -35,12 +36,16 @@ func (a *app) runUnderLease(ctx context.Context, f runFlags, resource string, co
 	if err != nil {
 		return err
 	}
-	r := &run{app: a, runFlags: f, resource: resource, signals: guard.Signals(), changed: make(chan struct{}, 1), closeWithin: closeTimeout,
+	r := &run{app: a, runFlags: f, request: request, signals: guard.Signals(), changed: make(chan struct{}, 1), closeWithin: closeTimeout,
 		trace: observe.Environment(ctx)}
 	if r.store, err = a.openBare(ctx, "leasehold run"); err != nil {
 		return err
 	}
-	r.manager, err = a.telemetry.NewManager(r.store, open.Kind(a.url()), &leasehold.Options{
+	managed := r.store
+	if f.sequence {
+		managed = sequentialStore{r.store}
+	}
+	r.manager, err = a.telemetry.NewManager(managed, open.Kind(a.url()), &leasehold.Options{
 		TTL: f.ttl, Holder: holderName(f.holder, os.Getpid()), Metadata: metadata, Observe: r.observe,
 	})
 	if err != nil {
@@ -50,7 +55,11 @@ func (a *app) runUnderLease(ctx context.Context, f runFlags, resource string, co
 	if r.held, err = r.acquire(ctx); err != nil {
 		return r.conflictError(err)
 	}
-	r.say("holds %s with token %d", quote(resource), r.held.Token())
+	r.resource = r.held.Resource()
+	r.say("holds %s with token %d", leaseName(leasehold.Lease{Resource: r.resource, Claims: r.held.Claims()}), r.held.Token())
+	for _, n := range r.held.Notes() {
+		r.warn("%s", noteText(n))
+	}
 	late := r.startLateRenewal()
 	outcome, err := guard.Run(&guard.Command{
 		Path: path, Args: command, Env: r.environment(), Grace: f.killAfter, Started: guard.CloseStdio,
@@ -64,7 +73,8 @@ func (a *app) runUnderLease(ctx context.Context, f runFlags, resource string, co
 type run struct {
 	*app
 	runFlags
-	resource    string
+	request     leasehold.AcquireRequest // its Resource or Claims
+	resource    string                   // the lease's name, once it is held
 	store       leasehold.Store
 	manager     *leasehold.Manager
 	held        *leasehold.Held
@@ -79,13 +89,51 @@ type run struct {
 func (r *run) acquire(ctx context.Context) (*leasehold.Held, error) {
 	ctx, stop := r.interruptible(ctx)
 	defer stop()
-	held, err := r.manager.TryAcquire(ctx, r.resource)
+	o := leasehold.AcquireOptions{Claims: r.request.Claims, Timeout: r.wait}
+	held, err := r.manager.TryAcquire(ctx, r.request.Resource, o)
 	if err == nil || r.nonblock || !mayWaitFor(err) {
 		return held, interruptionOr(ctx, err)
 	}
 	defer r.showProgress(ctx)()
-	held, err = r.manager.Acquire(ctx, r.resource, leasehold.AcquireOptions{Timeout: r.wait})
+	held, err = r.manager.Acquire(ctx, r.request.Resource, o)
 	return held, interruptionOr(ctx, err)
+}
+
+// sequentialStore says of every acquire that it is part of the holder's one sequence
+// of work. The Manager never does, because its goroutines may share a holder. A server
+// of a version that does not know the word gets the request without it.
+type sequentialStore struct{ leasehold.Store }
+
+func (s sequentialStore) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	return inSequence(ctx, r, s.Store.Acquire)
+}
+
+func inSequence(ctx context.Context, r leasehold.AcquireRequest, call func(context.Context, leasehold.AcquireRequest) (leasehold.Grant, error)) (leasehold.Grant, error) {
+	r.Sequence = true
+	g, err := call(ctx, r)
+	if e := (*leasehold.Error)(nil); errors.As(err, &e) && e.Field == "sequence" {
+		r.Sequence = false
+		return call(ctx, r)
+	}
+	return g, err
+}
+
+// Wait implements leasehold.Waiter.
+func (s sequentialStore) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	w, err := power[leasehold.Waiter](s.Store, "acquire")
+	if err != nil {
+		return leasehold.Grant{}, err
+	}
+	return inSequence(ctx, r, w.Wait)
+}
+
+// Find implements leasehold.Finder, by which the Manager releases a set without a name.
+func (s sequentialStore) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, error) {
+	f, err := power[leasehold.Finder](s.Store, "find")
+	if err != nil {
+		return leasehold.Lease{}, err
+	}
+	return f.Find(ctx, id)
 }
 
 // mayWaitFor reports whether waiting helps.
@@ -100,8 +148,9 @@ func (r *run) showProgress(ctx context.Context) (stop func()) {
 	if !r.verbose && !isTerminal(r.err) {
 		return func() {}
 	}
-	p := r.startProgress(ctx, r.store, leasehold.AcquireRequest{Resource: r.resource, Holder: r.manager.Holder()})
-	return p.stop
+	request := r.request
+	request.Holder = r.manager.Holder()
+	return r.startProgress(ctx, r.store, request).stop
 }
 
 // interruptible ends the context when a signal should end the program. After stop
@@ -132,7 +181,7 @@ func (r *run) interruptible(parent context.Context) (context.Context, func()) {
 // conflictError gives a conflict the exit code of -E.
 func (r *run) conflictError(err error) error {
 	if errors.Is(err, leasehold.ErrHeld) {
-		return &conflict{err, r.conflictCode, r.resource}
+		return &conflict{err, r.conflictCode}
 	}
 	return err
 }
@@ -140,13 +189,18 @@ func (r *run) conflictError(err error) error {
 // conflict is an error with an exit code and a hint of its own.
 type conflict struct {
 	error
-	code     int
-	resource string
+	code int
 }
 
 func (c *conflict) advice() string {
-	return fmt.Sprintf("leasehold run -w 60 … waits in line for 60 s, and without -n and -w for as long as it takes; "+
-		"leasehold status %s shows the queue", quote(c.resource))
+	e := &leasehold.Error{}
+	switch errors.As(c.error, &e); {
+	case e.Reason == leasehold.ReasonDeadlock:
+		return deadlockHint("leasehold run A B -- …") + "; --sequence=false waits nevertheless"
+	case e.Reason == leasehold.ReasonIDInUse:
+		return ""
+	}
+	return narrowHint(e) + "leasehold run -w 60 … waits in line for 60 s, and without -n and -w for as long as it takes" + statusHint(e)
 }
 
 func (c *conflict) Unwrap() []error { return []error{c.error, &exitError{code: c.code}} }
@@ -161,6 +215,7 @@ func (r *run) environment() []string {
 	}
 	env = append(env,
 		"LEASEHOLD_RESOURCE="+r.resource,
+		"LEASEHOLD_CLAIMS="+claimLines(machine.Covers(r.resource, r.held.Claims())),
 		"LEASEHOLD_TOKEN="+strconv.FormatUint(r.held.Token(), 10),
 		"LEASEHOLD_HOLDER="+r.held.Holder(),
 		"LEASEHOLD_EXPIRES_AT="+endTime(r.held.ExpiresAt()),
@@ -174,7 +229,7 @@ func (r *run) environment() []string {
 // leaseVariables describe this lease and this run. Those of an outer lease are
 // dropped, its secret id above all.
 var leaseVariables = map[string]bool{
-	"LEASEHOLD_RESOURCE": true, "LEASEHOLD_TOKEN": true, "LEASEHOLD_HOLDER": true,
+	"LEASEHOLD_RESOURCE": true, "LEASEHOLD_CLAIMS": true, "LEASEHOLD_TOKEN": true, "LEASEHOLD_HOLDER": true,
 	"LEASEHOLD_EXPIRES_AT": true, "LEASEHOLD_LEASE_ID": true,
 	"TRACEPARENT": true, "TRACESTATE": true,
 }
@@ -193,7 +248,7 @@ func (r *run) observe(e leasehold.Event) {
 		default:
 		}
 		if b, ok := e.(leasehold.Breaking); ok {
-			r.say("%s is being broken; the command has to end within %s", quote(r.resource), span(b.Remaining))
+			r.say("%s is being broken; the command has to end within %s", quote(b.Resource), span(b.Remaining))
 		}
 	case leasehold.RenewalFailed:
 		if e.WillRetry {

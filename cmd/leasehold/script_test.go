@@ -25,13 +25,18 @@ func TestMain(m *testing.M) {
 // The scripts run the real program, each in a directory of its own.
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
-// The same words on stores that have servers of their own. REDIS, AZURITE and COSMOS
-// are where they are, with the secrets that open them.
+// The same words on stores that have servers of their own, and on a shared file.
+// REDIS and so on are where they are, with the secrets that open them.
 func TestStoreScripts(t *testing.T) {
-	redis, azurite, cosmos := testserver.Redis(t), testserver.Azurite(t), testserver.Cosmos(t)
+	redis, postgres, etcd := testserver.Redis(t), testserver.Postgres(t), testserver.Etcd(t)
+	surreal := testserver.Surreal(t, "--user", "root", "--pass", "s3cret")
+	azurite, cosmos := testserver.Azurite(t), testserver.Cosmos(t)
 	runScripts(t, "testdata/stores",
-		"REDIS="+redis.Addr, "AZURITE="+azurite.Addr, "COSMOS="+cosmos.Addr,
-		"AZURITE_SECRET="+testserver.AzuriteConnection(azurite.Addr), "COSMOS_SECRET="+testserver.CosmosConnection(cosmos.Addr))
+		"REDIS="+redis.Addr, "ETCD="+etcd.Addr,
+		"POSTGRES="+postgres.Addr, "POSTGRES_SECRET="+testserver.PostgresPassword,
+		"SURREAL="+surreal.Addr, "SURREAL_SECRET=s3cret",
+		"AZURITE="+azurite.Addr, "AZURITE_SECRET="+testserver.AzuriteConnection(azurite.Addr),
+		"COSMOS="+cosmos.Addr, "COSMOS_SECRET="+testserver.CosmosConnection(cosmos.Addr))
 }
 
 func runScripts(t *testing.T, dir string, variables ...string) {

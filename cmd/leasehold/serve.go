@@ -8,20 +8,25 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/observe"
 	"github.com/leasehold/leasehold/internal/serve"
+	"github.com/leasehold/leasehold/open"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const serveHelp = `Serve leases until SIGTERM or Ctrl-C. When every API answers, the server prints
 where each one is, one line per API.
 
 Leases are kept in the data directory, durable before they are answered for. One
-server can have it at a time. --store serves another store instead; blobs, and
-the leases on them, are in the data directory all the same. --in-memory keeps
-everything in memory, for tests: nothing of it is left afterwards.
+server can have it at a time. --store serves another store instead. Several
+servers on one Redis, PostgreSQL or etcd are one service. Blobs, and the leases on
+them, are in the data directory all the same; on a store that several servers
+share there are none, unless --data or a --blob flag asks for them. --in-memory
+keeps everything in memory, for tests: nothing of it is left afterwards.
 
 Without a token file the server trusts every client that reaches it, and so listens only to
 this machine. To listen elsewhere, give it --token-file, --tls-cert and --tls-key;
@@ -31,6 +36,7 @@ const serveExample = `  leasehold serve
   leasehold serve --listen 127.0.0.1:0 --data /var/lib/leasehold
   leasehold serve --blob-listen off
   leasehold serve --in-memory
+  leasehold serve --store redis://localhost
   leasehold token new ci --role holder --token-file tokens > ci.secret
   leasehold serve --listen 0.0.0.0:8105 --token-file tokens --tls-cert cert.pem --tls-key key.pem`
 
@@ -52,6 +58,10 @@ func newServe(a *app) *cobra.Command {
 		o.Store, o.Version = a.storeURL, readBuildInfo().Version // not the environment's store: it is where clients go
 		o.Secret = os.Getenv(secretVariable)
 		data := cmd.Flags().Changed("data") || cmd.Flags().Changed("durability")
+		noBlobs := open.Shared(o.Store) && !data && !blobFlags(cmd)
+		if noBlobs {
+			o.BlobListen = serve.BlobOff // or two servers that start in one folder would want its data directory
+		}
 		switch {
 		case o.InMemory && (data || o.Store != ""):
 			return usagef("--in-memory needs no --data, --durability or --store")
@@ -64,9 +74,18 @@ func newServe(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if noBlobs {
+			log.Logger().Info("the Blob API is off", "why", "Blobs are not in the store but in a data directory, which one server can have. --data DIR or --blob-listen ADDRESS switches it on.")
+		}
 		return errors.Join(a.observeAndServe(cmd.Context(), o, log), log.Close())
 	}
 	return cmd
+}
+
+// blobFlags reports whether a flag speaks of blobs.
+func blobFlags(cmd *cobra.Command) (found bool) {
+	cmd.Flags().Visit(func(f *pflag.Flag) { found = found || strings.HasPrefix(f.Name, "blob-") })
+	return found
 }
 
 func (f *serveFlags) add(cmd *cobra.Command) {
@@ -76,7 +95,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&o.Durability, "durability", o.Durability, "full survives power loss, normal only kill -9")
 	flags.BoolVar(&o.InMemory, "in-memory", false, "keep everything in memory, and nothing afterwards")
 	flags.Int64Var(&o.Reserve, "reserve", o.Reserve, "MiB of disk kept back, so that leases and deletes go on when the disk is full; 0 keeps none")
-	flags.StringVar(&o.BlobListen, "blob-listen", "", "address of the Azure Blob API, or off (default "+serve.DefaultBlobListen+", or a free port if --listen has port 0)")
+	flags.StringVar(&o.BlobListen, "blob-listen", "", "address of the Azure Blob API, or off (default "+serve.DefaultBlobListen+", or a free port if --listen has port 0; off on a store that several servers share)")
 	flags.StringVar(&o.BlobAccounts, "blob-accounts", "", "file of storage accounts, one a line: name:key or name:key:key (default: the development account, or none with --token-file)")
 	flags.DurationVar(&o.BlobSnapshotTTL, "blob-snapshot-ttl", 0, "how long a new snapshot of a blob stays (default for ever)")
 	flags.StringVar(&o.TokenFile, "token-file", "", "file of the tokens that callers must show; see leasehold token")

@@ -16,7 +16,8 @@ func newStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status RESOURCE", GroupID: groupLook, Args: exactArgs(1), ValidArgsFunction: a.completeResource,
 		Short: "Show who holds a resource and who waits",
-		Long: "Show who holds a resource, until when, and who waits for it.\n\n" +
+		Long: "Show who holds a resource, until when, and who waits for it. A resource that is\n" +
+			"shared has several holders.\n\n" +
 			"With --token it answers whether somebody who holds this fencing token may still\n" +
 			"act: exit code 0 if so, 79 if not. With --quiet it prints nothing: exit code 0 if\n" +
 			"the resource is free, 1 if it is held.",
@@ -52,6 +53,9 @@ func (a *app) printCheck(s leasehold.Status, token uint64) error {
 	if s.Lease != nil {
 		c.Status, c.Token = s.Lease.State.String(), s.Lease.Token
 	}
+	for _, l := range s.Leases { // the newest is last
+		c.Status, c.Token = l.State.String(), l.Token
+	}
 	var err error
 	switch {
 	case a.json:
@@ -71,21 +75,52 @@ func statusRows(s leasehold.Status, now time.Time) [][]string {
 	if s.Lease == nil {
 		return [][]string{{"resource", s.Resource}, {"status", leasehold.StateAvailable.String()}}
 	}
+	if len(s.Leases) > 1 {
+		return append(sharedRows(s), waiterRows(s, now)...)
+	}
 	l := *s.Lease
-	rows := [][]string{
-		{"resource", s.Resource},
+	rows := [][]string{{"resource", s.Resource}}
+	if l.Resource != s.Resource {
+		rows = append(rows, []string{"lease", l.Resource})
+	}
+	for _, c := range l.Claims {
+		rows = append(rows, []string{"covers", c.String()})
+	}
+	rows = append(rows, [][]string{
 		{"status", l.State.String()},
 		{"holder", l.Holder},
 		{"token", fmt.Sprint(l.Token)},
 		{"acquired", ago(l.AcquiredAt, now)},
 		{"renewals", renewals(l)},
-	}
+	}...)
 	if l.State.Locked() {
 		rows = append(rows, []string{"ends in", remaining(l)})
 	}
 	if len(l.Metadata) > 0 {
 		rows = append(rows, []string{"metadata", pairs(l.Metadata)})
 	}
+	return append(rows, waiterRows(s, now)...)
+}
+
+// sharedRows describes a resource that several leases cover.
+func sharedRows(s leasehold.Status) [][]string {
+	rows := [][]string{{"resource", s.Resource}, {"status", s.Lease.State.String()}}
+	for _, l := range s.Leases {
+		text := fmt.Sprintf("%s, token %d, as %s", l.Holder, l.Token, leaseName(l))
+		switch {
+		case l.State == leasehold.StateBreaking:
+			text += "; being broken, free in " + remaining(l)
+		case l.Remaining == leasehold.Infinite:
+			text += "; it has no end"
+		default:
+			text += "; it ends in " + remaining(l)
+		}
+		rows = append(rows, []string{"held by", text})
+	}
+	return rows
+}
+
+func waiterRows(s leasehold.Status, now time.Time) (rows [][]string) {
 	for _, w := range s.Waiters {
 		text := fmt.Sprintf("%s in line: %s, for %s", ordinal(w.Position), w.Holder, span(max(0, now.Sub(w.Since))))
 		if w.Priority != 0 {

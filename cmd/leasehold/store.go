@@ -154,6 +154,11 @@ const (
 	completionTime  = time.Second
 )
 
+// completeResources is completeResource for commands that take several.
+func (a *app) completeResources(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return a.completeResource(cmd, nil, prefix)
+}
+
 // completeResource offers the resources that are leased now, or nothing if the
 // store does not answer soon.
 func (a *app) completeResource(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {

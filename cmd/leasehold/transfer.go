@@ -16,7 +16,7 @@ pass on. If the new holder proposes the id, it stays a secret of theirs.`
 
 func newTransfer(a *app) *cobra.Command {
 	var f leaseFlags
-	var to, proposed string
+	var to, proposed, note string
 	var metadata []string
 	cmd := &cobra.Command{
 		Use: "transfer --to HOLDER", GroupID: groupHold, Args: exactArgs(0),
@@ -29,8 +29,9 @@ func newTransfer(a *app) *cobra.Command {
 	flags.StringVar(&to, "to", "", "the new holder (required)")
 	flags.StringVar(&proposed, "proposed-lease-id", "", "the id that the new holder proposes")
 	flags.StringArrayVarP(&metadata, "metadata", "m", nil, "KEY=VALUE; all of them replace the lease's (default: as before)")
+	flags.StringVar(&note, "note", "", "what the new holder is shown")
 	cmd.RunE = a.onStoreBriefly(func(ctx context.Context, s leasehold.Store, _ []string) error {
-		r := leasehold.TransferRequest{Resource: f.resource, To: to, Holder: f.holder, Token: f.token}
+		r := leasehold.TransferRequest{Resource: f.resource, To: to, Holder: f.holder, Token: f.token, Note: note}
 		var err error
 		if to == "" {
 			return usagef("names no new holder; give --to")
@@ -63,6 +64,6 @@ func (a *app) transfer(ctx context.Context, s leasehold.Store, r leasehold.Trans
 	case l.ID.IsZero(): // the new holder's own
 		return a.printLease(l, "transferred")
 	}
-	a.note("transferred %s to %s, token %d; pass this on:", quote(l.Resource), l.Holder, l.Token)
+	a.note("transferred %s to %s, token %d; pass this on:", leaseName(l), l.Holder, l.Token)
 	return a.printExports(l)
 }

@@ -34,12 +34,16 @@ const (
 	ExpiryRecords  Power = "expiry-records"
 	Downtime       Power = "downtime"
 	HealthNames    Power = "health-names"
+	Sets           Power = "sets"
+	Notes          Power = "notes"
+	Deadlocks      Power = "deadlocks"
 )
 
 // All are the powers in the order of the document.
 func All() []Power {
 	return []Power{
-		Waiting, Priorities, KeptPlaces, ShownQueue, WaitTimes,
+		Waiting, Priorities, KeptPlaces, ShownQueue, WaitTimes, Deadlocks,
+		Sets, Notes,
 		Breaking, Changing, Transfer, ForceRelease,
 		Finding, Listing, MetadataFilter, Memory, UniqueIDs,
 		Infinite, MaxRenewals, Downtime, HealthNames,
@@ -49,30 +53,41 @@ func All() []Power {
 
 // The kinds of stores.
 const (
-	KindMemory = "memory"
-	KindSQLite = "sqlite"
-	KindServer = "server" // another Leasehold server
-	KindRedis  = "redis"
-	KindAzblob = "azblob"
-	KindCosmos = "cosmos"
+	KindMemory       = "memory"
+	KindSQLite       = "sqlite"
+	KindSQLiteShared = "sqlite-shared" // its errors say sqlite
+	KindServer       = "server"        // another Leasehold server
+	KindPostgres     = "postgres"
+	KindRedis        = "redis"
+	KindEtcd         = "etcd"
+	KindSurreal      = "surreal"
+	KindAzblob       = "azblob"
+	KindCosmos       = "cosmos"
 )
 
 // Kinds are the kinds of stores in the order of the document.
 func Kinds() []string {
-	return []string{KindMemory, KindSQLite, KindServer, KindRedis, KindAzblob, KindCosmos}
+	return []string{
+		KindMemory, KindSQLite, KindSQLiteShared, KindServer, KindPostgres,
+		KindRedis, KindEtcd, KindSurreal, KindAzblob, KindCosmos,
+	}
 }
 
 // lacks is the table. A store has what is not listed.
 var lacks = map[string][]Power{
-	KindMemory: {},
-	KindSQLite: {},
-	KindServer: {HealthNames, CancelRecords},
-	KindRedis:  {Priorities, KeptPlaces, ShownQueue, ForceRelease, Memory, Watching},
+	KindMemory:       {},
+	KindSQLite:       {},
+	KindSQLiteShared: {Waiting, Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks},
+	KindServer:       {HealthNames, CancelRecords},
+	KindPostgres:     {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks},
+	KindRedis:        {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, ForceRelease, Memory, Watching},
+	KindEtcd:         {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, ForceRelease, Memory, ExpiryRecords},
+	KindSurreal:      {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks},
 	KindAzblob: {
-		Priorities, KeptPlaces, ShownQueue, Transfer, ForceRelease, Finding, Memory, UniqueIDs,
+		Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Transfer, ForceRelease, Finding, Memory, UniqueIDs,
 		MaxRenewals, History, Settings, Watching,
 	},
-	KindCosmos: {KeptPlaces, ForceRelease, History, Settings, Watching},
+	KindCosmos: {KeptPlaces, Sets, Notes, Deadlocks, ForceRelease, History, Settings, Watching},
 }
 
 // Lacks returns what a kind of store lacks, for a harness as its capabilities.
@@ -86,7 +101,7 @@ func Lacks[P ~string](kind string) []P {
 
 // needs are the powers without which there is no other, as in the suite.
 var needs = map[Power][]Power{
-	Priorities: {Waiting}, KeptPlaces: {Waiting}, ShownQueue: {Waiting}, WaitTimes: {Waiting},
+	Priorities: {Waiting}, KeptPlaces: {Waiting}, ShownQueue: {Waiting}, WaitTimes: {Waiting}, Deadlocks: {Waiting},
 	MetadataFilter: {Listing}, ExpiryRecords: {History}, CancelRecords: {History, Waiting},
 }
 

@@ -15,13 +15,17 @@ import (
 // mayLack is what each kind of store is allowed to lack. What is beyond it is argued
 // for in docs/design.md.
 var mayLack = func() map[string][]powers.Power {
-	queue := []powers.Power{powers.KeptPlaces, powers.Priorities, powers.ShownQueue}
+	engine := []powers.Power{powers.Sets, powers.Notes, powers.Deadlocks} // only the embedded engine has them
+	queue := slices.Concat(engine, []powers.Power{powers.KeptPlaces, powers.Priorities, powers.ShownQueue})
+	etcd := slices.Concat(queue, []powers.Power{powers.Memory, powers.ExpiryRecords, powers.ForceRelease})
 	redis := slices.Concat(queue, []powers.Power{powers.Memory, powers.Watching, powers.ForceRelease})
 	cosmos := slices.Concat(redis, []powers.Power{powers.History, powers.Settings})
 	azblob := slices.Concat(cosmos, []powers.Power{powers.Finding, powers.Transfer, powers.MaxRenewals, powers.UniqueIDs})
 	return map[string][]powers.Power{
-		powers.KindServer: {powers.HealthNames, powers.CancelRecords},
-		powers.KindRedis:  redis, powers.KindCosmos: cosmos, powers.KindAzblob: azblob,
+		powers.KindSQLiteShared: slices.Concat(queue, []powers.Power{powers.Waiting}),
+		powers.KindServer:       {powers.HealthNames, powers.CancelRecords},
+		powers.KindPostgres:     queue, powers.KindSurreal: queue, powers.KindEtcd: etcd,
+		powers.KindRedis: redis, powers.KindCosmos: cosmos, powers.KindAzblob: azblob,
 	}
 }()
 
@@ -103,7 +107,11 @@ func TestHas(t *testing.T) {
 	}{
 		{powers.KindRedis, powers.Waiting, true},
 		{powers.KindRedis, powers.Watching, false},
-		{powers.KindAzblob, powers.ExpiryRecords, false}, // there is no history
+		{powers.KindAzblob, powers.ExpiryRecords, false},   // there is no history
+		{powers.KindSQLiteShared, powers.WaitTimes, false}, // nobody waits
+		{powers.KindEtcd, powers.Watching, true},
+		{powers.KindServer, powers.Sets, true},
+		{powers.KindPostgres, powers.Deadlocks, false},
 		{"nothing", powers.Waiting, false},
 	} {
 		if got := powers.Has(tt.kind, tt.power); got != tt.want {

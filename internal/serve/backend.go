@@ -68,6 +68,7 @@ func (b *backend) openData(ctx context.Context, o Options, w *observers, reach s
 	}
 	options := o.storeOptions(reach)
 	options.Observer = w.engine
+	options.BlobsOnly = b.store != nil // its leases may have been moved to that one
 	engine, err := openEngine(ctx, o.Data, o.Durability, options, c)
 	if err != nil {
 		return err
@@ -139,7 +140,7 @@ func WithCatalog(ctx context.Context, data string, use func(*catalog.Catalog) er
 			err = closed
 		}
 	}()
-	engine, err := openEngine(ctx, data, "full", &open.Options{MustExist: true}, &c)
+	engine, err := openEngine(ctx, data, "full", &open.Options{MustExist: true, BlobsOnly: true}, &c)
 	if err != nil {
 		return err
 	}

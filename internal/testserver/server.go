@@ -19,6 +19,7 @@ type Server struct {
 	t       T
 	command func() *exec.Cmd
 	answers func(addr string) error
+	again   func(output string) bool // after Kill: the data was still in use; nil: never
 
 	cmd    *exec.Cmd
 	output *logBuffer
@@ -45,7 +46,11 @@ func start(t T, command func(port int) *exec.Cmd, answers func(addr string) erro
 // Start starts the server again after Kill, on the same port and data.
 func (s *Server) Start() {
 	s.t.Helper()
-	if err := s.start(); err != nil {
+	err := s.start()
+	for deadline := time.Now().Add(Timeout); err != nil && s.again != nil && s.again(s.Output()) && time.Now().Before(deadline); err = s.start() {
+		time.Sleep(20 * time.Millisecond) // no event says when it is free
+	}
+	if err != nil {
 		s.t.Fatalf("%v", err)
 	}
 }

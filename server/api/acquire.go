@@ -16,19 +16,19 @@ import (
 func acquire(c *call, in wire.AcquireRequest) (wire.Grant, error) {
 	r, wait, err := in.Request()
 	if err == nil {
-		err = r.Validate()
+		err = r.ValidateAll() // a store that grants no claims refuses them itself
 	}
 	if err == nil && c.batched {
 		err = checkBatched(in)
 	}
 	if err == nil {
-		err = checkNamespace(r.Resource)
+		err = checkNames(r)
+	}
+	if err == nil {
+		err = authorizeAcquire(c, r)
 	}
 	if err != nil {
 		return wire.Grant{}, err
-	}
-	if !c.caller.MayAct(r.Holder, r.Resource) {
-		return wire.Grant{}, c.forbidden(r.Resource)
 	}
 	r.Caller = c.caller.Name
 	g, err := grant(c, r, in.Blocking, wait)
@@ -57,12 +57,27 @@ func checkBatched(in wire.AcquireRequest) error {
 	return nil
 }
 
-// checkNamespace refuses the names of blobs and of health checks, whose leases
-// other parts of the server acquire.
-func checkNamespace(resource string) error {
+// checkNames refuses the names of blobs and of health checks, whose leases other
+// parts of the server acquire. A path is none, whatever its namespace.
+func checkNames(r leasehold.AcquireRequest) error {
+	if len(r.Claims) == 0 {
+		return checkName("resource", r.Resource)
+	}
+	for _, claim := range r.Claims {
+		if claim.Namespace != "" {
+			continue
+		}
+		if err := checkName("resources", claim.Pattern); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkName(field, resource string) error {
 	for _, prefix := range []string{"blob:", leasehold.HealthPrefix} {
 		if strings.HasPrefix(resource, prefix) {
-			return leasehold.Invalid("resource", "begins with %s, a namespace whose leases cannot be acquired here; choose another name", prefix)
+			return leasehold.Invalid(field, "begins with %s, a namespace whose leases cannot be acquired here; choose another name", prefix)
 		}
 	}
 	return nil

@@ -1,12 +1,18 @@
 package api
 
-import "github.com/leasehold/leasehold"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/auth"
+)
 
 // checkRequest validates a request that shows a lease id, unless decoding it has
 // failed, and authorizes its caller.
-func checkRequest(c *call, err error, r interface{ Validate() error }, id leasehold.ID, holder, resource string) error {
+func checkRequest(c *call, err error, validate func() error, id leasehold.ID, holder, resource string) error {
 	if err == nil {
-		err = r.Validate()
+		err = validate()
 	}
 	if err == nil {
 		err = authorizeID(c, id, holder, resource)
@@ -24,8 +30,10 @@ func authorizeID(c *call, id leasehold.ID, holder, resource string) error {
 	if finder, ok := c.s.store.(leasehold.Finder); ok {
 		l, err := callStore(c, finder.Find, id)
 		switch reason := leasehold.ReasonOf(err); {
+		case err == nil && mayUse(c, l):
+			return nil
 		case err == nil:
-			holder, resource = l.Holder, l.Resource
+			return c.forbidden("")
 		case reason != leasehold.ReasonUnsupported:
 			return withOp(c, err)
 		}
@@ -37,6 +45,48 @@ func authorizeID(c *call, id leasehold.ID, holder, resource string) error {
 	}
 	return nil
 }
+
+// authorizeAcquire checks that the caller may hold all that it requests. The error
+// names what it may not.
+func authorizeAcquire(c *call, r leasehold.AcquireRequest) error {
+	if len(r.Claims) == 0 && !c.caller.MayAct(r.Holder, r.Resource) {
+		return c.forbidden(r.Resource)
+	}
+	for _, claim := range r.Claims {
+		if !c.caller.MayClaim(r.Holder, claim) {
+			return &leasehold.Error{Reason: leasehold.ReasonForbidden, Op: c.endpoint.ID, Cause: fmt.Errorf("%.128q", claim)}
+		}
+	}
+	return nil
+}
+
+// mayUse reports whether the caller may act on a lease whose id it shows. What a set
+// covered is forgotten when it ends: then the holder must do, so that its owner sees
+// how it ended. Nothing else can be done with it.
+func mayUse(c *call, l leasehold.Lease) bool {
+	if isSet(l.Resource) && len(l.Claims) == 0 && !l.State.Locked() {
+		anyResource := c.caller
+		anyResource.Resources = nil
+		return anyResource.MayAct(l.Holder, l.Resource)
+	}
+	return mayHold(c.caller, l)
+}
+
+// mayHold reports whether the caller may hold such a lease.
+func mayHold(caller auth.Caller, l leasehold.Lease) bool {
+	if len(l.Claims) == 0 {
+		return caller.MayAct(l.Holder, l.Resource)
+	}
+	for _, claim := range l.Claims {
+		if !caller.MayClaim(l.Holder, claim) {
+			return false
+		}
+	}
+	return true
+}
+
+// isSet reports whether the name is one that stores give to leases of claims.
+func isSet(resource string) bool { return strings.HasPrefix(resource, leasehold.SetPrefix) }
 
 // withOp puts the call's own name on an error of a step on its way.
 func withOp(c *call, err error) error {
@@ -60,9 +110,9 @@ func findRepeated(c *call, refused error, proposed leasehold.ID) (leasehold.Leas
 	return l, err == nil
 }
 
-// mayLease reports whether the caller may lease the resource for some holder.
-func mayLease(c *call, resource string) bool {
+// mayLease reports whether the caller may hold such a lease as some holder.
+func mayLease(c *call, l leasehold.Lease) bool {
 	anyHolder := c.caller
 	anyHolder.Holders = nil
-	return anyHolder.MayAct("", resource)
+	return mayHold(anyHolder, l)
 }

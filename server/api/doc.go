@@ -34,8 +34,8 @@
 //  3. Handle, which rest.Body has made, decodes the body (rest.BodyDecoder.Decode)
 //     and calls acquire (acquire.go).
 //  4. acquire converts the request (wire.AcquireRequest.Request), validates it
-//     (leasehold.AcquireRequest.Validate) and authorizes the caller
-//     (auth.Caller.MayAct).
+//     (leasehold.AcquireRequest.ValidateAll) and authorizes the caller
+//     (auth.Caller.MayAct, or MayClaim for each of several).
 //  5. grant decides whether to wait; callStore (store.go) calls Store.Acquire under
 //     the time limit.
 //  6. acquire returns a wire.Grant or an error, and (*call).respond

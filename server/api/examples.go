@@ -54,11 +54,18 @@ var (
 	exampleReleased = wire.Released{Success: true, Lease: with(exampleLease, func(l *wire.Lease) { l.Status, l.Remaining = "released", 0 })}
 
 	exampleBatch = wire.BatchRequest{Operations: []wire.Operation{
-		{Op: "acquire", Request: raw(wire.AcquireRequest{Resource: "deploy:test", Holder: "ci:42", TTL: new(60.0)})},
+		{Op: "acquire", Request: raw(wire.AcquireRequest{Resources: []string{"deploy:test"}, Namespace: "repo", Paths: []wire.Path{{Pattern: "src/auth/**"}, {Pattern: "go.mod", Mode: "shared"}},
+			Holder: "ci:42", TTL: new(60.0)})},
 		{Op: "renew", Request: raw(wire.RenewRequest{LeaseID: exampleID})},
 	}}
+	exampleClaims = []wire.Claim{
+		{Pattern: "deploy:test", Mode: "exclusive"},
+		{Namespace: "repo", Pattern: "src/auth/**", Mode: "exclusive"}, {Namespace: "repo", Pattern: "go.mod", Mode: "shared"},
+	}
 	exampleAnswers = wire.BatchAnswer{Answers: []wire.Answer{
-		{Status: 201, Body: raw(with(exampleChanged, func(l *wire.Lease) { l.Resource, l.Metadata = "deploy:test", map[string]string{} }))},
+		{Status: 201, Body: raw(with(exampleChanged, func(l *wire.Lease) {
+			l.Resource, l.Token, l.Metadata, l.Claims = "__set__43", 43, map[string]string{}, exampleClaims
+		}))},
 		{Status: 200, Body: raw(exampleLease)},
 	}}
 

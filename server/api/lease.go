@@ -11,7 +11,7 @@ import (
 // renew serves POST /v1/leases/renew.
 func renew(c *call, in wire.RenewRequest) (wire.Owned, error) {
 	r, err := in.Request()
-	if err = checkRequest(c, err, r, r.ID, r.Holder, r.Resource); err != nil {
+	if err = checkRequest(c, err, r.Validate, r.ID, r.Holder, r.Resource); err != nil {
 		return wire.Owned{}, err
 	}
 	l, err := callStore(c, c.s.store.Renew, r)
@@ -24,7 +24,7 @@ func renew(c *call, in wire.RenewRequest) (wire.Owned, error) {
 // release serves POST /v1/leases/release.
 func release(c *call, in wire.ReleaseRequest) (wire.Released, error) {
 	r, err := in.Request()
-	if err = checkRequest(c, err, r, r.ID, r.Holder, r.Resource); err != nil {
+	if err = checkRequest(c, err, r.ValidateAll, r.ID, r.Holder, r.Resource); err != nil {
 		return wire.Released{}, err
 	}
 	l, err := callStore(c, c.s.store.Release, r)
@@ -42,8 +42,8 @@ func change(c *call, in wire.ChangeRequest) (wire.Owned, error) {
 		return wire.Owned{}, c.unsupported()
 	}
 	r, err := in.Request()
-	err = checkRequest(c, err, r, r.ID, r.Holder, r.Resource)
-	if l, ok := findRepeated(c, err, r.Proposed); ok && c.caller.MayAct(l.Holder, l.Resource) {
+	err = checkRequest(c, err, r.Validate, r.ID, r.Holder, r.Resource)
+	if l, ok := findRepeated(c, err, r.Proposed); ok && mayUse(c, l) {
 		// It must act on no other lease than the one that was found.
 		r.Holder, r.Resource, err = cmp.Or(r.Holder, l.Holder), cmp.Or(r.Resource, l.Resource), nil
 	}
@@ -65,8 +65,8 @@ func transfer(c *call, in wire.TransferRequest) (wire.Lease, error) {
 		return wire.Lease{}, c.unsupported()
 	}
 	r, err := in.Request()
-	err = checkRequest(c, err, r, r.ID, r.Holder, r.Resource)
-	if l, ok := findRepeated(c, err, r.Proposed); ok && l.Holder == r.To && mayLease(c, l.Resource) {
+	err = checkRequest(c, err, r.ValidateAll, r.ID, r.Holder, r.Resource)
+	if l, ok := findRepeated(c, err, r.Proposed); ok && l.Holder == r.To && mayLease(c, l) {
 		// The store no longer knows the old holder; the caller shows both ids
 		// instead. As a request of the new holder it can only be answered again,
 		// not carried out.
@@ -94,7 +94,7 @@ func get(c *call, in wire.GetRequest) (wire.Owned, error) {
 		return wire.Owned{}, err
 	}
 	l, err := callStore(c, finder.Find, id)
-	if err == nil && !c.caller.MayAct(l.Holder, l.Resource) {
+	if err == nil && !mayUse(c, l) {
 		err = c.forbidden("")
 	}
 	return owned(l, err)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -62,7 +63,19 @@ func (c *call) logConflict(r leasehold.AcquireRequest, err error) {
 		current = *e.Current
 	}
 	c.s.o.Logger.LogAttrs(c.ctx, slog.LevelInfo, "conflict",
-		slog.String("resource", r.Resource), slog.String("holder", r.Holder), slog.String("code", string(leasehold.ReasonOf(err))),
+		slog.String("resource", nameOf(r)), slog.String("holder", r.Holder), slog.String("code", string(leasehold.ReasonOf(err))),
 		slog.String("held_by", current.Holder), slog.Uint64("token", current.Token),
 		slog.Duration("took", time.Since(c.started)), slog.String("caller", c.caller.Name), slog.String("request_id", c.requestID))
+}
+
+// nameOf says what a request wants. A lease of several has a name once it is granted.
+func nameOf(r leasehold.AcquireRequest) string {
+	switch n := len(r.Claims); n {
+	case 0:
+		return r.Resource
+	case 1:
+		return r.Claims[0].String()
+	default:
+		return fmt.Sprintf("%v and %d more", r.Claims[0], n-1)
+	}
 }

@@ -98,6 +98,9 @@ func TestDocumentSaysWhatIsRequired(t *testing.T) {
 	}
 	for text, valid := range map[string]bool{
 		`{"resource":"r","holder":"h"}`: true, `{"file_path":"r","agent_id":"h"}`: true,
+		`{"resources":["r"],"mode":"shared","holder":"h"}`: true, `{"namespace":"n","paths":[{"pattern":"p","mode":"shared"}],"agent_id":"h"}`: true,
+		`{"claims":[{"pattern":"p"},{"namespace":"n","pattern":"p","mode":"exclusive"}],"holder":"h"}`: true,
+		`{"namespace":"n","paths":[{"mode":"shared"}],"holder":"h"}`:                                   false, `{"resources":[7],"holder":"h"}`: false, `{"resource":"r","mode":"write","holder":"h"}`: false,
 		`{"resource":"r"}`: false, `{"holder":"h","ttl_seconds":1}`: false, `{"resource":"r","holder":"h","colour":"red"}`: false,
 	} {
 		var v any
@@ -219,9 +222,21 @@ func TestExampleRequestsWork(t *testing.T) {
 		body = strings.ReplaceAll(body, exampleNewID, leasehold.NewID().Reveal())
 		if r := d.send(e.Method, e.Path, body); r.status != e.Status {
 			t.Errorf("%s %s = %d %s, want %d", e.Label(), body, r.status, r.body, e.Status)
+		} else if e.ID == "batch" {
+			checkBatchExample(t, r)
 		}
 		wantForced(d, "ci:42")
 		wantForced(d, "ci:43")
+	}
+}
+
+// checkBatchExample: each operation is answered with the status of the example.
+func checkBatchExample(t *testing.T, r reply) {
+	t.Helper()
+	for i, a := range want[wire.BatchAnswer](r, http.StatusOK).Answers {
+		if a.Status != exampleAnswers.Answers[i].Status {
+			t.Errorf("operation %d of the example = %d %s, want %d", i, a.Status, a.Body, exampleAnswers.Answers[i].Status)
+		}
 	}
 }
 
@@ -260,8 +275,9 @@ func violates(doc, schema object, v any) string {
 func violatesParts(doc, schema object, v any) string {
 	switch v := v.(type) {
 	case []any:
+		items, _ := schema["items"].(object) // nil: anything
 		for _, item := range v {
-			if problem := violates(doc, schema["items"].(object), item); problem != "" {
+			if problem := violates(doc, items, item); problem != "" {
 				return problem
 			}
 		}
@@ -380,7 +396,7 @@ func TestDocsPage(t *testing.T) {
 			t.Errorf("the page lacks %s", e.Label())
 		}
 	}
-	for _, field := range []string{"agent_id", "break_period_seconds", "metadata.KEY", "next_cursor"} {
+	for _, field := range []string{"agent_id", "break_period_seconds", "metadata.KEY", "next_cursor", "namespace", "sequence"} {
 		if !strings.Contains(page, field) {
 			t.Errorf("the page lacks the field %s", field)
 		}

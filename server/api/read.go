@@ -33,15 +33,25 @@ func statusOf(c *call, resource string) (wire.Resource, error) {
 }
 
 // readStatus reads a resource's status. A caller that is no reader may see only
-// what it may lease.
+// what it may lease; of a set only the status says what that is.
 func readStatus(c *call, resource string) (leasehold.Status, error) {
 	if err := leasehold.CheckResource(resource); err != nil {
 		return leasehold.Status{}, err
 	}
-	if !c.caller.Has(auth.RoleReader) && !mayLease(c, resource) {
+	reader, named := c.caller.Has(auth.RoleReader), leasehold.Lease{Resource: resource}
+	if !reader && !isSet(resource) && !mayLease(c, named) {
 		return leasehold.Status{}, c.forbidden(resource)
 	}
-	return callStore(c, c.s.store.Status, resource)
+	status, err := callStore(c, c.s.store.Status, resource)
+	if err == nil && !reader && isSet(resource) {
+		if status.Lease != nil {
+			named = *status.Lease
+		}
+		if !mayLease(c, named) {
+			return leasehold.Status{}, c.forbidden(resource)
+		}
+	}
+	return status, err
 }
 
 // check serves POST /v1/leases/check.
@@ -57,6 +67,9 @@ func check(c *call, in wire.CheckRequest) (wire.Checked, error) {
 	if status.Lease != nil {
 		answer.Status, answer.Token = status.Lease.State.String(), status.Lease.Token
 	}
+	for _, l := range status.Leases {
+		answer.Token = max(answer.Token, l.Token)
+	}
 	return answer, nil
 }
 
@@ -67,11 +80,13 @@ type pageQuery struct {
 }
 
 type listQuery struct {
-	Resource string            `query:"resource" doc:"Only this one."`
-	Prefix   string            `query:"prefix" doc:"Only names that begin so." example:"prod:"`
-	Holder   string            `query:"holder" doc:"Only leases of this holder."`
-	Status   []string          `query:"status" doc:"Repeated or separated by commas. Default: active,breaking." enum:"active,breaking,released,expired,broken"`
-	Metadata map[string]string `query:"metadata" doc:"Only leases with this pair; may be repeated with other keys."`
+	Resource  string            `query:"resource" doc:"Only this one, and leases of several that have it."`
+	Prefix    string            `query:"prefix" doc:"Only names that begin so." example:"prod:"`
+	Holder    string            `query:"holder" doc:"Only leases of this holder."`
+	Namespace string            `query:"namespace" doc:"Only leases with a path in this namespace."`
+	Path      string            `query:"path" doc:"And there one that overlaps with this pattern."`
+	Status    []string          `query:"status" doc:"Repeated or separated by commas. Default: active,breaking." enum:"active,breaking,released,expired,broken"`
+	Metadata  map[string]string `query:"metadata" doc:"Only leases with this pair; may be repeated with other keys."`
 	pageQuery
 }
 
@@ -82,7 +97,7 @@ func list(c *call, q listQuery) (wire.Leases, error) {
 		return wire.Leases{}, c.unsupported()
 	}
 	r := leasehold.ListRequest{
-		Resource: q.Resource, Prefix: q.Prefix, Holder: q.Holder,
+		Resource: q.Resource, Prefix: q.Prefix, Holder: q.Holder, Namespace: q.Namespace, Path: q.Path,
 		Metadata: q.Metadata, Limit: q.Limit, Cursor: q.Cursor,
 	}
 	for _, name := range q.Status {
@@ -92,7 +107,7 @@ func list(c *call, q listQuery) (wire.Leases, error) {
 		}
 		r.States = append(r.States, state)
 	}
-	if err := r.Validate(); err != nil {
+	if err := r.ValidateAll(); err != nil {
 		return wire.Leases{}, err
 	}
 	page, err := callStore(c, lister.List, r)

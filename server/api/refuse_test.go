@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 func TestBadBodies(t *testing.T) {
 	const acquire = "/v1/leases/acquire"
 	for _, c := range []struct{ name, path, body, field, problem string }{
-		{"unknown field", acquire, `{"resource":"r","holder":"a","colour":"red"}`, "colour", "is no field of this call; it takes resource, file_path, holder,"},
+		{"unknown field", acquire, `{"resource":"r","holder":"a","colour":"red"}`, "colour", "is no field of this call; it takes resource, file_path, resources, mode, namespace, paths, claims, holder,"},
 		{"field of the wrong case", acquire, `{"Resource":"r","holder":"a"}`, "Resource", "is no field"},
 		{"field of a call without any", "/v1/leases/cleanup", `{"x":1}`, "x", "takes none"},
 		{"field twice", acquire, `{"resource":"r","resource":"s","holder":"a"}`, "resource", "twice"},
@@ -69,6 +70,36 @@ func TestBadBodies(t *testing.T) {
 		{"bad id", acquire, `{"resource":"r","holder":"a","lease_id":"nearly-a-secret"}`, "lease_id", "not a UUID"},
 		{"blob namespace", acquire, `{"resource":"blob:x","holder":"a"}`, "resource", "cannot be acquired here"},
 		{"health namespace", acquire, `{"resource":"__healthcheck__x","holder":"a"}`, "resource", "cannot be acquired here"},
+		{"blob namespace among several", acquire, `{"resources":["r","blob:x"],"holder":"a"}`, "resources", "cannot be acquired here"},
+		{"health namespace, shared", acquire, `{"resource":"__healthcheck__x","mode":"shared","holder":"a"}`, "resources", "cannot be acquired here"},
+		{"blob namespace as a claim", acquire, `{"claims":[{"pattern":"blob:x"}],"holder":"a"}`, "resources", "cannot be acquired here"},
+		{"the name of a set", acquire, `{"resource":"__set__7","holder":"a"}`, "resource", "begins with __set__"},
+		{"the name of a set among several", acquire, `{"resources":["__set__7"],"holder":"a"}`, "resources", "begins with __set__"},
+		{"no resources", acquire, `{"resources":[],"holder":"a"}`, "resources", "is empty"},
+		{"no paths", acquire, `{"resources":["r"],"namespace":"n","paths":[],"holder":"a"}`, "paths", "is empty"},
+		{"no claims", acquire, `{"claims":[],"holder":"a"}`, "claims", "is empty"},
+		{"an empty mode", acquire, `{"resource":"r","mode":"","holder":"a"}`, "mode", "is empty"},
+		{"an empty namespace", acquire, `{"namespace":"","paths":[{"pattern":"p"}],"holder":"a"}`, "namespace", "is empty"},
+		{"a string for resources", acquire, `{"resources":"r","holder":"a"}`, "resources", "is a string; want a list"},
+		{"a number among resources", acquire, `{"resources":["r",7],"holder":"a"}`, "resources[1]", "is a number; want a string"},
+		{"half a surrogate among resources", acquire, `{"resources":["\ud800"],"holder":"a"}`, "resources[0]", "whole characters"},
+		{"a string among paths", acquire, `{"namespace":"n","paths":["src/**"],"holder":"a"}`, "paths[0]", "is a string; want an object"},
+		{"a path with an unknown field", acquire, `{"namespace":"n","paths":[{"pattern":"p"},{"path":"p"}],"holder":"a"}`, "paths[1].path", "it takes pattern, mode"},
+		{"a path without a pattern", acquire, `{"namespace":"n","paths":[{}],"holder":"a"}`, "paths", "is empty"},
+		{"paths without a namespace", acquire, `{"paths":[{"pattern":"p"}],"holder":"a"}`, "namespace", "is missing"},
+		{"a namespace without paths", acquire, `{"resource":"r","namespace":"n","holder":"a"}`, "namespace", "without paths"},
+		{"resource and resources", acquire, `{"resource":"r","resources":["s"],"holder":"a"}`, "resources", "together with resource"},
+		{"claims and resources", acquire, `{"claims":[{"pattern":"p"}],"resources":["s"],"holder":"a"}`, "claims", "together"},
+		{"a resource twice", acquire, `{"resources":["r","r"],"holder":"a"}`, "resources", "twice"},
+		{"an unknown mode", acquire, `{"resource":"r","mode":"read","holder":"a"}`, "mode", "want shared or exclusive"},
+		{"the mode of paths alone", acquire, `{"mode":"shared","namespace":"n","paths":[{"pattern":"p"}],"holder":"a"}`, "mode", "each of them has its own"},
+		{"** in a segment", acquire, `{"namespace":"n","paths":[{"pattern":"src/**.go"}],"holder":"a"}`, "paths", "** is a part of a segment"},
+		{"an absolute path", acquire, `{"namespace":"n","paths":[{"pattern":"/src"}],"holder":"a"}`, "paths", "a segment is empty"},
+		{"a control character in a path", acquire, `{"namespace":"n","paths":[{"pattern":"a\u0007"}],"holder":"a"}`, "paths", ""},
+		{"a long pattern", acquire, `{"namespace":"n","paths":[{"pattern":"` + strings.Repeat("p", 1025) + `"}],"holder":"a"}`, "paths", "the limit is 1024"},
+		{"too many resources", acquire, `{"resources":["` + strings.Join(numbered(257), `","`) + `"],"holder":"a"}`, "claims", "the limit is 256"},
+		{"a long note", "/v1/leases/release", `{"lease_id":"` + otherID + `","note":"` + strings.Repeat("n", 4097) + `"}`, "note", "the limit is 4096"},
+		{"a long note of a transfer", "/v1/leases/transfer", `{"lease_id":"` + otherID + `","to_holder":"b","note":"` + strings.Repeat("n", 4097) + `"}`, "note", "the limit is 4096"},
 		{"renew without an id", "/v1/leases/renew", `{}`, "lease_id", "is missing"},
 		{"release without an id", "/v1/leases/release", ``, "lease_id", "is missing"},
 		{"change without a proposal", "/v1/leases/change", `{"lease_id":"` + otherID + `"}`, "proposed_lease_id", "is missing"},
@@ -98,6 +129,15 @@ func TestBadBodies(t *testing.T) {
 	}
 }
 
+// numbered returns so many different names.
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = "r" + strconv.Itoa(i)
+	}
+	return names
+}
+
 func TestNullIsLeftOut(t *testing.T) {
 	d := newDriver(t, nil, nil)
 	g := want[wire.Grant](d.send("POST", "/v1/leases/acquire",
@@ -110,8 +150,10 @@ func TestNullIsLeftOut(t *testing.T) {
 func TestBadParameters(t *testing.T) {
 	d := newDriver(t, nil, nil)
 	for _, c := range []struct{ path, field, problem string }{
-		{"/v1/leases?colour=red", "colour", "is no parameter of this call; it takes resource, prefix, holder, status, metadata.KEY, limit, cursor"},
+		{"/v1/leases?colour=red", "colour", "is no parameter of this call; it takes resource, prefix, holder, namespace, path, status, metadata.KEY, limit, cursor"},
 		{"/v1/leases?metadata=x", "metadata", "is no parameter"},
+		{"/v1/leases?path=src", "namespace", "is missing"},
+		{"/v1/leases?namespace=n&path=/src", "paths", "a segment is empty"},
 		{"/v1/leases?prefix.x=x", "prefix.x", "is no parameter"},
 		{"/v1/config?x", "x", "takes none"},
 		{"/healthz?x=1", "x", "takes none"},

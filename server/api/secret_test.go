@@ -56,6 +56,12 @@ func fullRun(d *driver, client *http.Client) {
 	second := "33333333-2222-4333-8444-555555555555"
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/v1/leases/acquire", `{"resource":"r","holder":"b"}`},
+		{"POST", "/v1/leases/acquire", `{"resources":["m","n"],"holder":"b","lease_id":"44444444-2222-4333-8444-555555555555"}`},
+		{"POST", "/v1/leases/acquire", `{"resources":["n","o"],"holder":"c","lease_id":"55555555-2222-4333-8444-555555555555"}`},
+		{"POST", "/v1/leases/acquire", `{"resource":"n","mode":"shared","holder":"c","lease_id":"44444444-2222-4333-8444-555555555555"}`},
+		{"GET", "/v1/leases/n", ``},
+		{"GET", "/v1/leases?resource=m", ``},
+		{"POST", "/v1/leases/release", `{"lease_id":"44444444-2222-4333-8444-555555555555","note":"n"}`},
 		{"POST", "/v1/leases/acquire", `{"resource":"s","holder":"b","lease_id":"` + g.LeaseID + `"}`},
 		{"POST", "/v1/leases/acquire", `{"resource":"s","holder":"b","lease_id":"` + g.LeaseID + `x"}`},
 		{"POST", "/v1/leases/acquire", `{"resource":"s","holder":"b","priority":"` + g.LeaseID + `"}`},

@@ -38,7 +38,7 @@ func table(maxBody int64) []section {
 func leaseCalls(maxBody int64) []*endpoint {
 	return []*endpoint{
 		{Method: http.MethodPost, Path: "/v1/leases/acquire", ID: "acquire", Roles: holders, Batch: true, Status: http.StatusCreated,
-			Summary: "Acquire a lease, or wait for it. 200 when the proposed lease_id already holds it: then the ttl was restarted.",
+			Summary: "Acquire a lease of one or several resources or paths, or wait for it. 200 when the proposed lease_id already holds it: then the ttl was restarted.",
 			Also:    map[int]string{http.StatusOK: "it was held already"},
 			Request: exampleAcquire, Answer: exampleGrant, Handler: rest.Body(acquire),
 			Codes: []leasehold.Reason{leasehold.ReasonHeld, leasehold.ReasonBreaking, leasehold.ReasonTimeout,
@@ -51,7 +51,8 @@ func leaseCalls(maxBody int64) []*endpoint {
 			Codes: append([]leasehold.Reason{leasehold.ReasonMaxRenewals}, byID...)},
 		{Method: http.MethodPost, Path: "/v1/leases/release", ID: "release", Roles: holders, Batch: true, Status: http.StatusOK,
 			Summary: "Give a lease back. The next in the queue has it in the same instant.",
-			Request: wire.ReleaseRequest{LeaseID: exampleID}, Answer: exampleReleased, Handler: rest.Body(release), Codes: byID},
+			Request: wire.ReleaseRequest{LeaseID: exampleID}, Answer: exampleReleased, Handler: rest.Body(release),
+			Codes: slices.Concat(byID, optional)},
 		{Method: http.MethodPost, Path: "/v1/leases/change", ID: "change", Roles: holders, Status: http.StatusOK,
 			Summary: "Swap the id of an active lease for a proposed one.",
 			Request: wire.ChangeRequest{LeaseID: exampleID, Proposed: exampleNewID}, Answer: wire.Owned{Lease: exampleChanged}, Handler: rest.Body(change),
@@ -59,7 +60,7 @@ func leaseCalls(maxBody int64) []*endpoint {
 		{Method: http.MethodPost, Path: "/v1/leases/transfer", ID: "transfer", Roles: holders, Status: http.StatusOK,
 			Summary: "Hand an active lease to another holder without a gap. It has a new id and a new token.",
 			Request: wire.TransferRequest{LeaseID: exampleID, To: "ci:43"}, Answer: exampleTransferred, Handler: rest.Body(transfer),
-			Codes: slices.Concat(byID, optional, []leasehold.Reason{leasehold.ReasonIDInUse})},
+			Codes: slices.Concat(byID, optional, []leasehold.Reason{leasehold.ReasonIDInUse, leasehold.ReasonDeadlock})},
 		{Method: http.MethodPost, Path: "/v1/leases/get", ID: "get", Roles: holders, Status: http.StatusOK,
 			Summary: "The lease behind an id, in any status still known.",
 			Request: wire.GetRequest{LeaseID: exampleID}, Answer: wire.Owned{Lease: exampleLease}, Handler: rest.Body(get),

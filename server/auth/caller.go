@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/leasehold/leasehold"
 )
 
 // Role is what a token may do.
@@ -37,6 +39,45 @@ func (c Caller) Has(r Role) bool { return slices.Contains(c.Roles, r) }
 // MayAct reports whether the caller may hold this resource as this holder.
 func (c Caller) MayAct(holder, resource string) bool {
 	return c.Has(RoleHolder) && covers(c.Holders, holder) && covers(c.Resources, resource)
+}
+
+// MayClaim reports whether the caller may hold the claim as this holder: if Resources
+// allow every name that fits it. The name of a path is that of its namespace, the
+// separator unless the namespace ends in it, and the path.
+func (c Caller) MayClaim(holder string, claim leasehold.Claim) bool {
+	if claim.Namespace == "" || len(c.Resources) == 0 {
+		return c.MayAct(holder, claim.Pattern)
+	}
+	separator := leasehold.Separator(claim.Namespace)
+	root := strings.TrimSuffix(claim.Namespace, separator) + separator
+	literal, rest, wild := strings.Cut(claim.Pattern, "*")
+	if !wild {
+		return c.MayAct(holder, root+literal)
+	}
+	if !c.Has(RoleHolder) || !covers(c.Holders, holder) || !coversAll(c.Resources, root+literal) {
+		return false
+	}
+	// A pattern such as src/** fits src as well.
+	above, cut := strings.CutSuffix(literal, separator)
+	return !cut || !onlyDeep("*"+rest, separator) || covers(c.Resources, root+above)
+}
+
+// onlyDeep reports whether all segments are **, so that none at all fits, too.
+func onlyDeep(pattern, separator string) bool {
+	for segment := range strings.SplitSeq(pattern, separator) {
+		if segment != "**" {
+			return false
+		}
+	}
+	return true
+}
+
+// coversAll reports whether all names that begin so are covered.
+func coversAll(patterns []string, prefix string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		begin, open := strings.CutSuffix(p, "*")
+		return open && strings.HasPrefix(prefix, begin)
+	})
 }
 
 func covers(patterns []string, name string) bool {

@@ -2,9 +2,12 @@ package auth
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
 )
 
 func TestMayAct(t *testing.T) {
@@ -35,6 +38,113 @@ func TestMayAct(t *testing.T) {
 		if got := tt.caller.MayAct(tt.holder, tt.resource); got != tt.want {
 			t.Errorf("%+v.MayAct(%q, %q) = %v, want %v", tt.caller, tt.holder, tt.resource, got, tt.want)
 		}
+	}
+}
+
+func TestMayClaim(t *testing.T) {
+	for _, tt := range []struct {
+		resources          []string
+		namespace, pattern string
+		want               bool
+	}{
+		{nil, "repo", "**", true},
+		{[]string{"*"}, "repo", "**", true},
+		{[]string{"repo/*"}, "repo", "**", true},
+		{[]string{"repo/*"}, "repo", "*.md", true},
+		{[]string{"repo/*"}, "repo", "src/**", true},
+		{[]string{"repo/*"}, "repository", "src/**", false},
+		{[]string{"repo*"}, "repository", "src/**", true},
+		{[]string{"repo/*"}, "repo:", "src", false},
+		{[]string{"repo/*"}, "repo/", "src", true},
+
+		{[]string{"repo/src/*"}, "repo", "src/a", true},
+		{[]string{"repo/src/*"}, "repo", "src/a*", true},
+		{[]string{"repo/src/*"}, "repo", "src/*", true},
+		{[]string{"repo/src/*"}, "repo", "src/**/x", true},
+		{[]string{"repo/src/*"}, "repo", "src", false},
+		{[]string{"repo/src/*"}, "repo", "src*", false},
+		{[]string{"repo/src/*"}, "repo", "sr*/a", false},
+		{[]string{"repo/src/*"}, "repo", "**/src", false},
+		{[]string{"repo/src/*"}, "repo", "*", false},
+		{[]string{"repo/src/*"}, "other", "src/a", false},
+
+		// src/** fits src, which src/ does not begin.
+		{[]string{"repo/src/*"}, "repo", "src/**", false},
+		{[]string{"repo/src/*"}, "repo", "src/**/**", false},
+		{[]string{"repo/src/*", "repo/src"}, "repo", "src/**", true},
+		{[]string{"repo/src*"}, "repo", "src/**", true},
+		{[]string{"repo/src"}, "repo", "src/**", false},
+
+		// An exact name allows that one, however it looks.
+		{[]string{"repo/src/a"}, "repo", "src/a", true},
+		{[]string{"repo/src/"}, "repo", "src/*", false},
+		{[]string{"repo/a*b"}, "repo", "a*b", false},
+		{[]string{"repo/src/*"}, "repo", "src/*/*", true},
+
+		{[]string{"prod:*"}, "prod:", "us:**", true},
+		{[]string{"prod:us:*"}, "prod:", "us:*", true},
+		{[]string{"prod:us:*"}, "prod:", "us:**", false},
+		{[]string{"prod:us:*"}, "prod:", "eu:*", false},
+		{[]string{"prod:us:*"}, "prod", "us:1", false}, // prod/us:1
+
+		{[]string{"deploy:*"}, "", "deploy:prod", true},
+		{[]string{"deploy:*"}, "", "deploy:**", true}, // a name, not a pattern
+		{[]string{"deploy:prod"}, "", "deploy:*", false},
+	} {
+		c := Caller{Roles: []Role{RoleHolder}, Resources: tt.resources}
+		claim := leasehold.Claim{Namespace: tt.namespace, Pattern: tt.pattern}
+		if got := c.MayClaim("a", claim); got != tt.want {
+			t.Errorf("%q.MayClaim(%v) = %v, want %v", tt.resources, claim, got, tt.want)
+		}
+		c.Holders = []string{"b"}
+		if c.MayClaim("a", claim) {
+			t.Errorf("%q.MayClaim(%v) = true for a holder that the caller is not", tt.resources, claim)
+		}
+		c.Holders, c.Roles = nil, []Role{RoleReader, RoleOperator}
+		if c.MayClaim("a", claim) {
+			t.Errorf("%q.MayClaim(%v) = true without the role", tt.resources, claim)
+		}
+	}
+}
+
+// A caller that may claim a pattern may claim every path that fits it.
+func TestMayClaimAllThatFits(t *testing.T) {
+	segments := []string{"a", "ab", "*", "a*", "*b", "**"}
+	resources := []string{"n/*", "n/a*", "n/a/*", "n/a", "n/ab*", "n/ab/*", "n/a/b", "n/a/ab*", "m/*", "n/"}
+	var patterns, paths []leasehold.Claim
+	for _, a := range segments {
+		patterns = append(patterns, leasehold.Claim{Namespace: "n", Pattern: a})
+		for _, b := range segments {
+			patterns = append(patterns, leasehold.Claim{Namespace: "n", Pattern: a + "/" + b})
+			for _, c := range segments {
+				patterns = append(patterns, leasehold.Claim{Namespace: "n", Pattern: a + "/" + b + "/" + c})
+			}
+		}
+	}
+	for _, p := range patterns {
+		if !strings.Contains(p.Pattern, "*") {
+			paths = append(paths, p)
+		}
+	}
+	allowed := 0
+	for i, one := range resources {
+		for _, other := range resources[i:] {
+			c := Caller{Roles: []Role{RoleHolder}, Resources: []string{one, other}}
+			for _, pattern := range patterns {
+				if !c.MayClaim("h", pattern) {
+					continue
+				}
+				allowed++
+				for _, path := range paths {
+					if machine.Overlaps(pattern, path) && !c.MayClaim("h", path) {
+						t.Errorf("%q may claim %v, but not %v, which fits it", c.Resources, pattern, path)
+					}
+				}
+			}
+		}
+	}
+	if allowed < 1000 {
+		t.Errorf("only %d claims were allowed: the test shows little", allowed)
 	}
 }
 

@@ -30,6 +30,9 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 	return s.queues.Wait(ctx, r)
 }
 
+// Waiting returns how many wait for the resource in this process.
+func (s *Store) Waiting(resource string) int { return s.queues.Waiting(resource) }
+
 // prepare validates a request and fills in what it leaves out.
 func (s *Store) prepare(ctx context.Context, r *leasehold.AcquireRequest) error {
 	if err := first(r.Validate(), checkTTL(r.TTL), checkName(r.Resource), s.usable(ctx)); err != nil {

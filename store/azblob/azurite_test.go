@@ -126,24 +126,9 @@ func TestAzuriteContainerRace(t *testing.T) {
 // some seconds otherwise.
 func TestAzuriteHold(t *testing.T) {
 	server := testserver.Azurite(t)
-	s := onAzurite(t, newTransport(t), server.Addr, "leases")
-	m, err := leasehold.NewManager(s, &leasehold.Options{Holder: "h"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close(context.WithoutCancel(t.Context()))
-	held, err := m.Acquire(t.Context(), "r", leasehold.AcquireOptions{TTL: shortest})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(time.Duration(soak.Rounds(20, 300)) * time.Second); time.Now().Before(end); time.Sleep(time.Second) {
-		if held.Context().Err() != nil {
-			t.Fatalf("the lease ended: %v", context.Cause(held.Context()))
-		}
-		if st, err := s.Status(t.Context(), "r"); err != nil || !st.Check(held.Token()) {
-			t.Fatalf("Status = %+v, %v; want token %d", st.Lease, err, held.Token())
-		}
-	}
+	transport := newTransport(t)
+	s, other := onAzurite(t, transport, server.Addr, "leases"), onAzurite(t, transport, server.Addr, "leases")
+	storetest.Hold(t, s, other, shortest, time.Duration(soak.Rounds(20, 300))*time.Second)
 }
 
 // TestAzuriteShape shows what is to be seen in the container.

@@ -122,5 +122,6 @@ func TestAzblobOnAzurite(t *testing.T) {
 		containers.Store(s, name)
 		return s
 	}
+	h.Queued = func(s leasehold.Store, resource string) int { return s.(*azblob.Store).Waiting(resource) }
 	storetest.Run(t, h)
 }

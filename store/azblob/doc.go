@@ -34,5 +34,7 @@
 // A ttl is 15 to 60 seconds or Infinite; the service counts whole seconds, so a
 // fraction is rounded up there. A name has at most MaxResource bytes. Ends are not
 // remembered; there is no history, no watching, no settings, no force-release, no
-// transfer, no limit of renewals and no finding by id.
+// transfer, no limit of renewals and no finding by id. A lease is on one resource:
+// claims and notes are refused as ErrUnsupported before any call, and
+// AcquireRequest.Sequence is ignored.
 package azblob

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/azblob"
 )
 
@@ -104,6 +105,7 @@ func (s *scene) wantReason(call string, err error, want leasehold.Reason) {
 
 // TestRecordedFaults answers calls as the service does when it fails.
 func TestRecordedFaults(t *testing.T) {
+	testserver.Wanted(t)
 	var (
 		busyNow   = fault{status: 429, code: "TooManyRequests", header: http.Header{"Retry-After": {"2"}}}
 		busyLong  = fault{status: 429, code: "TooManyRequests", header: http.Header{"Retry-After": {"120"}}}

@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/azblob"
 )
 
@@ -99,6 +100,7 @@ func withAuthority(t *testing.T, test func(s *scene, a *authority)) {
 // has ended, one token serves for an hour, and an authority that is down for some
 // minutes before a token's end is not noticed.
 func TestTokensAreRefreshed(t *testing.T) {
+	testserver.Wanted(t)
 	withAuthority(t, func(s *scene, a *authority) {
 		start := time.Now()
 		for time.Since(start) < 5*tokenLifetime {

@@ -21,7 +21,9 @@ type service struct {
 	mu      sync.Mutex
 	items   map[string]cas.Item
 	version int
-	records []leasehold.Record
+	seq     uint64
+	records []leasehold.Record // those that are kept
+	notes   []leasehold.Record // all of them, for watchers
 	grain   time.Duration
 	swaps   int
 	loads   int
@@ -130,6 +132,10 @@ func (s *service) Swap(ctx context.Context, v cas.Version, w cas.Write) (cas.Ite
 func (s *service) swap(v cas.Version, w cas.Write) (cas.Item, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.swapLocked(v, w)
+}
+
+func (s *service) swapLocked(v cas.Version, w cas.Write) (cas.Item, error) {
 	if !s.careless && s.items[w.Row.Resource].Version != v {
 		return cas.Item{}, fmt.Errorf("swap: %w", cas.ErrRaced)
 	}
@@ -145,9 +151,13 @@ func (s *service) swap(v cas.Version, w cas.Write) (cas.Item, error) {
 	return item, nil
 }
 
-func (s *service) add(r leasehold.Record) {
-	r.Seq = uint64(len(s.records) + 1)
-	s.records = append(s.records, r)
+func (s *service) add(r cas.Record) {
+	s.seq++
+	r.Seq = s.seq
+	if r.Kept {
+		s.records = append(s.records, r.Record)
+	}
+	s.notes = append(s.notes, r.Record)
 }
 
 func (s *service) Scan(_ context.Context, prefix, after string, n int) ([]cas.Item, error) {
@@ -192,7 +202,7 @@ func (s finding) Find(_ context.Context, id leasehold.ID) ([]cas.Item, error) {
 // keeping is finding with a history.
 type keeping struct{ finding }
 
-func (s keeping) Append(_ context.Context, r leasehold.Record) error {
+func (s keeping) Append(_ context.Context, r cas.Record) error {
 	if s.append != nil {
 		return s.append()
 	}
@@ -208,7 +218,7 @@ func (s keeping) History(_ context.Context, r leasehold.HistoryRequest) (leaseho
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	below := uint64(len(s.records) + 1)
+	below := s.seq + 1
 	if r.Cursor != "" {
 		n, err := strconv.ParseUint(strings.TrimPrefix(r.Cursor, "h"), 10, 32)
 		if err != nil || r.Cursor != fmt.Sprint("h", n) {

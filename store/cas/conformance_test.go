@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/cas"
 	"github.com/leasehold/leasehold/storetest"
 )
 
-// lacks is what no compare-and-swap store can do.
-var lacks = []storetest.Capability{storetest.KeptPlaces, storetest.Settings, storetest.ForceRelease, storetest.Watching}
+// lacks is what a store on a plain backend cannot do.
+var lacks = []storetest.Capability{storetest.Settings, storetest.ForceRelease, storetest.Watching}
 
 // harness opens stores on a backend, and again on the same one.
 func harness(make func() cas.Backend, more ...storetest.Capability) storetest.Harness {
@@ -27,19 +28,23 @@ func harness(make func() cas.Backend, more ...storetest.Capability) storetest.Ha
 			return open(t, backends[old])
 		},
 		Bubble:  true,
-		Without: append(more, lacks...),
+		Without: append(more, storetest.KeptPlaces, storetest.Sets, storetest.Notes, storetest.Deadlocks),
 	}
 }
 
 func TestConformance(t *testing.T) {
+	testserver.Wanted(t)
+	t.Run("WithEverything", func(t *testing.T) {
+		storetest.Run(t, harness(func() cas.Backend { return newConfigured() }))
+	})
 	t.Run("WithHistory", func(t *testing.T) {
-		storetest.Run(t, harness(func() cas.Backend { return keeping{finding{service: newService()}} }))
+		storetest.Run(t, harness(func() cas.Backend { return keeping{finding{service: newService()}} }, lacks...))
 	})
 	t.Run("WithoutHistory", func(t *testing.T) {
-		storetest.Run(t, harness(func() cas.Backend { return finding{service: newService()} }, storetest.History))
+		storetest.Run(t, harness(func() cas.Backend { return finding{service: newService()} }, append(lacks, storetest.History)...))
 	})
 	t.Run("Bare", func(t *testing.T) {
 		storetest.Run(t, harness(func() cas.Backend { return newService() },
-			storetest.History, storetest.Finding, storetest.UniqueIDs))
+			append(lacks, storetest.History, storetest.Finding, storetest.UniqueIDs)...))
 	})
 }

@@ -2,68 +2,45 @@ package cas
 
 import (
 	"context"
-	"sync/atomic"
-	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/internal/calls"
 )
 
-// answer is what an operation leaves for its caller.
-type answer struct {
-	result
-	err error
-}
-
-// grace is how long an operation under way is waited for after its caller's
-// context has ended. Mostly it ends by then, and the caller learns how.
-const grace = 500 * time.Millisecond
-
-// execute runs an operation in the background and waits for it, or until a moment
-// after the caller has left: a write under way is not cut off, so that its outcome
-// is known to somebody.
+// execute runs an operation and waits for it, or until a moment after the caller has
+// left.
 func (s *Store) execute(ctx context.Context, op operation) (result, error) {
-	if ctx.Err() != nil {
-		return result{}, s.failure(op.name, op.resource, leasehold.ReasonUnavailable, context.Cause(ctx))
+	res, err := calls.Run(ctx, s.calls, calls.Write[result]{
+		Op: op.name, Resource: op.resource,
+		Run: func(ctx context.Context) (result, error) {
+			ctx, cancel := context.WithTimeout(ctx, s.limit)
+			defer cancel()
+			res, err := s.run(ctx, op)
+			s.wake(res)
+			return res, err
+		},
+		After: func(ctx context.Context, res result, err error, received bool) {
+			if !received {
+				s.unreceived(ctx, op, res, err)
+			}
+		},
+	})
+	if err != nil {
+		return res, err
 	}
-	if err := s.start(op.name, op.resource); err != nil {
-		return result{}, err
-	}
-	var over atomic.Bool // answered, or the caller has left: whichever is first
-	done := make(chan answer, 1)
-	go func() {
-		defer s.running.Done()
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limit)
-		defer cancel()
-		res, err := s.run(limited, op)
-		s.wake(res)
-		if over.CompareAndSwap(false, true) {
-			done <- answer{res, err}
-			return
-		}
-		s.unreceived(context.WithoutCancel(ctx), op, res, err)
-	}()
-	select {
-	case a := <-done:
-		return s.refusal(op, a)
-	case <-ctx.Done():
-	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case a := <-done:
-		return s.refusal(op, a)
-	case <-timer.C:
-	}
-	if !over.CompareAndSwap(false, true) {
-		return s.refusal(op, <-done)
-	}
-	return result{}, s.failure(op.name, op.resource, leasehold.ReasonUnknown, context.Cause(ctx))
+	return s.refusal(op, res)
 }
 
 // wake tells the waiters what an operation has changed.
 func (s *Store) wake(res result) {
 	row := res.out.Row
+	if len(res.out.Steps) > 0 {
+		s.watches.wake()
+	}
+	if row.State.Locked() && row.Ends != machine.Never && !s.traits.OwnExpiry {
+		s.sweeper.EndsIn(s.freeIn(row, res.now))
+	}
 	switch {
 	case len(res.out.Steps) == 0:
 	case !row.At(res.now).State.Locked():

@@ -806,50 +806,9 @@ func hammer(t *testing.T, s *service, seed uint64) *storetest.Recording {
 	defer store.Close()
 	second := cas.New(finding{service: s}, nil) // another process
 	defer second.Close()
-	rec := storetest.Record(twoStores{store, second})
+	rec := storetest.Record(&storetest.Alternate{Stores: []leasehold.Store{store, second}})
 	recording := storetest.Hammer(t, rec, &storetest.LoadOptions{Workers: 16, Calls: 60, Resources: 4, Seed: seed, Waiting: true})
 	return recording
-}
-
-// twoStores sends each call to one of two stores on the same service.
-type twoStores struct {
-	*cas.Store
-	other *cas.Store
-}
-
-func (s twoStores) pick() *cas.Store {
-	if rand.N(2) == 0 {
-		return s.other
-	}
-	return s.Store
-}
-
-func (s twoStores) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	return s.pick().Acquire(ctx, r)
-}
-
-func (s twoStores) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	return s.pick().Wait(ctx, r)
-}
-
-func (s twoStores) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.Lease, error) {
-	return s.pick().Renew(ctx, r)
-}
-
-func (s twoStores) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
-	return s.pick().Release(ctx, r)
-}
-
-func (s twoStores) Transfer(ctx context.Context, r leasehold.TransferRequest) (leasehold.Lease, error) {
-	return s.pick().Transfer(ctx, r)
-}
-
-func (s twoStores) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.Lease, error) {
-	return s.pick().Break(ctx, r)
-}
-
-func (s twoStores) Status(ctx context.Context, resource string) (leasehold.Status, error) {
-	return s.pick().Status(ctx, resource)
 }
 
 func TestLinearizableUnderFaults(t *testing.T) {
@@ -871,17 +830,4 @@ func TestCheckerCatchesABrokenService(t *testing.T) {
 		}
 	}
 	t.Error("no recording of a service that ignores versions was refused")
-}
-
-func FuzzCursor(f *testing.F) {
-	for _, seed := range []string{"", "x", "AAAA", "cgAAAAA"} {
-		f.Add(seed)
-	}
-	store := cas.New(newService(), nil)
-	f.Fuzz(func(t *testing.T, c string) {
-		_, err := store.List(t.Context(), leasehold.ListRequest{Cursor: c})
-		if err != nil && leasehold.ReasonOf(err) != leasehold.ReasonInvalid {
-			t.Errorf("List with the cursor %q = %v", c, err)
-		}
-	})
 }

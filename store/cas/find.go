@@ -11,7 +11,7 @@ import (
 // Find implements leasehold.Finder.
 func (s *Store) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, error) {
 	if err := (leasehold.RenewRequest{ID: id}).Validate(); err != nil {
-		return leasehold.Lease{}, s.invalid("find", "", err)
+		return leasehold.Lease{}, s.failures.Invalid("find", "", err)
 	}
 	return s.byShownID(ctx, "find", id, func(resource string) (leasehold.Lease, error) {
 		row, now, err := s.read(ctx, "find", resource)
@@ -19,7 +19,7 @@ func (s *Store) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, err
 			return leasehold.Lease{}, err
 		}
 		if row.ID != id {
-			return leasehold.Lease{}, s.failure("find", "", leasehold.ReasonNotFound, nil)
+			return leasehold.Lease{}, s.failures.New("find", "", leasehold.ReasonNotFound, nil)
 		}
 		return s.owned(result{machine.Outcome{Row: row}, now}), nil
 	})
@@ -30,9 +30,9 @@ func (s *Store) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, err
 func (s *Store) byShownID(ctx context.Context, op string, id leasehold.ID, call func(resource string) (leasehold.Lease, error)) (leasehold.Lease, error) {
 	finder, ok := s.backend.(Finder)
 	if !ok {
-		return leasehold.Lease{}, s.failure(op, "", leasehold.ReasonUnsupported, nil)
+		return leasehold.Lease{}, s.failures.New(op, "", leasehold.ReasonUnsupported, nil)
 	}
-	here, ok := s.known.resource(id)
+	here, ok := s.known.Resource(id)
 	if ok {
 		if l, err := call(here); leasehold.ReasonOf(err) != leasehold.ReasonNotFound {
 			return l, err
@@ -47,19 +47,19 @@ func (s *Store) byShownID(ctx context.Context, op string, id leasehold.ID, call 
 
 // findItem finds the item of an id.
 func (s *Store) findItem(ctx context.Context, finder Finder, op string, id leasehold.ID) (Item, error) {
-	if err := s.start(op, ""); err != nil {
+	if err := s.calls.Start(op, ""); err != nil {
 		return Item{}, err
 	}
-	defer s.running.Done()
+	defer s.calls.Done()
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	items, err := finder.Find(ctx, id)
 	if err != nil {
-		return Item{}, s.readError(ctx, op, "", err)
+		return Item{}, s.failures.Read(ctx, op, "", err)
 	}
 	best, ok := bestMatch(items, id)
 	if !ok {
-		return Item{}, s.failure(op, "", leasehold.ReasonNotFound, nil)
+		return Item{}, s.failures.New(op, "", leasehold.ReasonNotFound, nil)
 	}
 	return best, nil
 }
@@ -94,12 +94,12 @@ func (s *Store) lookup(ctx context.Context, op operation, now machine.Instant) (
 	}
 	items, err := finder.Find(ctx, op.proposed)
 	if err != nil {
-		return nil, s.readError(ctx, op.name, op.resource, err)
+		return nil, s.failures.Read(ctx, op.name, op.resource, err)
 	}
-	if resource, ok := s.known.resource(op.proposed); ok { // the query may not see it yet
+	if resource, ok := s.known.Resource(op.proposed); ok { // the query may not see it yet
 		item, err := s.backend.Load(ctx, resource)
 		if err != nil {
-			return nil, s.readError(ctx, op.name, op.resource, err)
+			return nil, s.failures.Read(ctx, op.name, op.resource, err)
 		}
 		items = append(items, item)
 	}

@@ -14,18 +14,18 @@ import (
 func (s *Store) History(ctx context.Context, r leasehold.HistoryRequest) (leasehold.HistoryPage, error) {
 	h, ok := s.backend.(Historian)
 	if !ok {
-		return leasehold.HistoryPage{}, s.failure("history", "", leasehold.ReasonUnsupported, nil)
+		return leasehold.HistoryPage{}, s.failures.New("history", "", leasehold.ReasonUnsupported, nil)
 	}
 	if err := r.Validate(); err != nil {
-		return leasehold.HistoryPage{}, s.invalid("history", "", err)
+		return leasehold.HistoryPage{}, s.failures.Invalid("history", "", err)
 	}
-	if err := s.start("history", ""); err != nil {
+	if err := s.calls.Start("history", ""); err != nil {
 		return leasehold.HistoryPage{}, err
 	}
-	defer s.running.Done()
+	defer s.calls.Done()
 	page, err := h.History(ctx, r)
 	if err != nil {
-		return leasehold.HistoryPage{}, s.readError(ctx, "history", "", err)
+		return leasehold.HistoryPage{}, s.failures.Read(ctx, "history", "", err)
 	}
 	return page, nil
 }
@@ -37,43 +37,100 @@ func (s *Store) recordFailure(ctx context.Context, r leasehold.AcquireRequest, w
 	if !ok {
 		return
 	}
-	row, now, err := s.read(ctx, "acquire", r.Resource)
+	item, err := s.readItem(ctx, "acquire", r.Resource)
 	if err != nil {
 		return // a record of a failure is not worth more
 	}
-	state := row.At(now).State
-	_ = h.Append(ctx, leasehold.Record{
+	now := instant(item.Now)
+	state := item.Row.At(now).State
+	_ = h.Append(ctx, s.record(leasehold.Record{
 		At: now.WallTime(), Kind: leasehold.KindFailed, Resource: r.Resource, Holder: r.Holder,
 		Before: state, After: state, Why: why,
 		Details: map[string]string{"waited_ms": strconv.FormatInt(waited.Milliseconds(), 10)},
-	})
+	}, item.Settings))
 }
 
 // sweepPage is how many items Cleanup reads at a time.
 const sweepPage = 500
 
-// Cleanup implements leasehold.Cleaner: it records ends that are due, and forgets
-// what ended more than an hour ago. It reads every item.
-func (s *Store) Cleanup(ctx context.Context) (cleaned leasehold.Cleaned, err error) {
-	if err := s.start("cleanup", ""); err != nil {
+// Cleanup implements leasehold.Cleaner: it records ends that are due, forgets what
+// ended more than an hour ago, and purges the history. It reads every item.
+func (s *Store) Cleanup(ctx context.Context) (leasehold.Cleaned, error) {
+	return s.cleanup(ctx, true)
+}
+
+// cleanup is Cleanup. If ends is false, ends stay unrecorded.
+func (s *Store) cleanup(ctx context.Context, ends bool) (cleaned leasehold.Cleaned, err error) {
+	if err := s.calls.Start("cleanup", ""); err != nil {
 		return cleaned, err
 	}
-	defer s.running.Done()
+	defer s.calls.Done()
+	if err = s.sweepAll(ctx, ends, &cleaned); err == nil {
+		cleaned.HistoryPurged, err = s.purge(ctx)
+	}
+	if err != nil {
+		return cleaned, s.failures.Read(ctx, "cleanup", "", err)
+	}
+	return cleaned, nil
+}
+
+// sweepAll tidies every item.
+func (s *Store) sweepAll(ctx context.Context, ends bool, cleaned *leasehold.Cleaned) error {
+	if s.traits.OwnExpiry {
+		return nil // nothing stays behind
+	}
+	text, err := s.settingsText(ctx)
+	if err != nil {
+		return err
+	}
 	for after := ""; ; {
 		items, err := s.backend.Scan(ctx, "", after, sweepPage)
 		if err != nil {
-			return cleaned, s.readError(ctx, "cleanup", "", err)
+			return err
 		}
 		for _, item := range items {
-			if err := s.sweep(ctx, item, &cleaned); err != nil {
-				return cleaned, s.readError(ctx, "cleanup", "", err)
+			item.Settings = text
+			if !ends && item.Row.State.Locked() {
+				continue
+			}
+			if err := s.sweep(ctx, item, cleaned); err != nil {
+				return err
 			}
 		}
 		if len(items) < sweepPage {
-			return cleaned, nil
+			return nil
 		}
 		after = items[len(items)-1].Row.Resource
 	}
+}
+
+// settingsText reads the settings, of a backend that keeps them.
+func (s *Store) settingsText(ctx context.Context) (text string, err error) {
+	if s.config != nil {
+		text, _, err = s.config.LoadSettings(ctx)
+	}
+	return text, err
+}
+
+// purge drops what is past its retention, and answers how much.
+func (s *Store) purge(ctx context.Context) (int, error) {
+	purger, ok := s.backend.(Purger)
+	if !ok || s.config == nil {
+		return 0, nil
+	}
+	text, now, err := s.config.LoadSettings(ctx)
+	if err != nil {
+		return 0, err
+	}
+	values, err := s.values(text)
+	if err != nil {
+		return 0, err
+	}
+	n, err := purger.Purge(ctx, now.Add(-values.Retention), values.HistoryMaxRows)
+	if n > 0 {
+		s.watches.wake()
+	}
+	return n, err
 }
 
 // sweep tidies one item. If others change it meanwhile it is left to them.
@@ -86,13 +143,15 @@ func (s *Store) sweep(ctx context.Context, item Item, cleaned *leasehold.Cleaned
 		return nil
 	}
 	_, err := s.backend.Swap(ctx, item.Version, Write{
-		Row: next, Marks: addMark(newMark(), item.Marks), Records: records(now, out.Steps),
+		Row: next, Marks: addMark(newMark(), item.Marks), Records: s.records(now, out.Steps, item.Settings),
+		Settings: item.Settings,
 	})
 	if errors.Is(err, ErrRaced) {
 		return nil
 	}
 	if err == nil && len(out.Steps) > 0 {
 		cleaned.Expired++
+		s.watches.wake()
 		s.queues.Wake(item.Row.Resource)
 	}
 	if err == nil && forget {

@@ -187,3 +187,32 @@ func TestClockStepsBack(t *testing.T) {
 		}
 	})
 }
+
+// A renewal that came too late is undone, but not one that another server has
+// answered since: its holder counts on that.
+func TestUndoLeavesALaterRenewal(t *testing.T) {
+	inBubble(t, func(e *env) {
+		other := cas.New(finding{service: e.service}, nil)
+		defer other.Close()
+		g := e.acquire("h")
+		e.service.beforeSwap = func(int, cas.Write) error {
+			e.service.beforeSwap = nil
+			time.Sleep(3 * time.Second) // under way until the lease has ended
+			return nil
+		}
+		e.service.afterSwap = func(int, cas.Write) error {
+			e.service.afterSwap = nil
+			_, err := other.Renew(e.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
+			if err != nil {
+				t.Errorf("Renew elsewhere = %v, want success", err)
+			}
+			return err
+		}
+		time.Sleep(8 * time.Second)
+		_, err := e.renew(g)
+		e.want("the late renewal", err, leasehold.ReasonExpired)
+		if status := e.status(); !status.Locked() || status.Lease.Token != g.Token {
+			t.Errorf("after a renewal was answered the resource is %+v, want the lease", status.Lease)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/internal/waitqueue"
 )
 
 // Acquire implements leasehold.Store.
@@ -25,6 +26,12 @@ func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold
 	if err != nil {
 		return leasehold.Grant{}, err
 	}
+	if r, err = s.prepareWait(ctx, r); err != nil {
+		return leasehold.Grant{}, err
+	}
+	if r.Timeout == 0 {
+		return s.tryAcquire(ctx, r, nobodyWaits)
+	}
 	return s.queues.Wait(context.WithValue(ctx, lookedUp{}, new(bool)), r)
 }
 
@@ -36,21 +43,32 @@ type lookedUp struct{}
 // caller's map.
 func (s *Store) prepare(r leasehold.AcquireRequest) (leasehold.AcquireRequest, error) {
 	if err := r.Validate(); err != nil {
-		return r, s.invalid("acquire", r.Resource, err)
+		return r, s.failures.Invalid("acquire", r.Resource, err)
 	}
-	if r.TTL == 0 {
-		r.TTL = s.ttl
+	if s.config == nil {
+		r = s.defaults(r)
 	}
 	r.TTL = wholeMillis(r.TTL)
 	if err := s.checkTTL(r.TTL); err != nil {
-		return r, s.invalid("acquire", r.Resource, err)
+		return r, s.failures.Invalid("acquire", r.Resource, err)
+	}
+	r.Metadata = maps.Clone(r.Metadata)
+	return r, nil
+}
+
+// defaults fills in what the request leaves out, of a store without settings.
+func (s *Store) defaults(r leasehold.AcquireRequest) leasehold.AcquireRequest {
+	if r.TTL == 0 {
+		r.TTL = s.ttl
 	}
 	if r.MaxRenewals == nil {
 		unlimited := leasehold.Unlimited
 		r.MaxRenewals = &unlimited
 	}
-	r.Metadata = maps.Clone(r.Metadata)
-	return r, nil
+	if r.Timeout == 0 {
+		r.Timeout = waitqueue.DefaultTimeout
+	}
+	return r
 }
 
 func wholeMillis(ttl time.Duration) time.Duration {
@@ -80,17 +98,21 @@ const (
 
 // tryAcquire tries once. The request is prepared.
 func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, c caller) (leasehold.Grant, error) {
-	op := operation{name: "acquire", resource: r.Resource, proposed: r.ID, waits: c != nobodyWaits}
+	op := operation{name: "acquire", resource: r.Resource, proposed: r.ID, caller: r.Caller, waits: c != nobodyWaits}
 	if before, ok := ctx.Value(lookedUp{}).(*bool); ok {
 		op.lookedUp, *before = *before, true
 	}
 	if r.ID.IsZero() {
 		op.unasked = leasehold.NewID()
 	}
-	op.decide = func(now machine.Instant, row machine.Row, known *machine.Row) machine.Outcome {
-		out := machine.Acquire(now, r, fresh(now, row, op.unasked), []machine.Row{row}, known, machine.Standard)
+	op.decide = func(f found) machine.Outcome {
+		r, out := s.filled(f, r)
+		if out.Reason != "" {
+			return out
+		}
+		out = machine.Acquire(f.now, r, s.fresh(f, op.unasked), []machine.Row{f.row}, f.known, machine.Standard)
 		if c == laterWaiter && out.Granted {
-			return machine.Outcome{Row: row.At(now), Reason: leasehold.ReasonHeld} // free, but for others
+			return machine.Outcome{Row: f.row.At(f.now), Reason: leasehold.ReasonHeld} // free, but for others
 		}
 		return out
 	}
@@ -112,9 +134,12 @@ func (s *Store) tryRepeat(ctx context.Context, r leasehold.AcquireRequest) (leas
 }
 
 // fresh is what a new grant would get.
-func fresh(now machine.Instant, row machine.Row, id leasehold.ID) machine.Fresh {
-	micros := uint64(max(0, int64(now.Clock)/int64(time.Microsecond)))
-	return machine.Fresh{Token: max(row.Token+1, micros), ID: id}
+func (s *Store) fresh(f found, id leasehold.ID) machine.Fresh {
+	if s.traits.OwnTokens {
+		return machine.Fresh{ID: id, Full: f.full, FullAt: f.fullAt}
+	}
+	micros := uint64(max(0, int64(f.now.Clock)/int64(time.Microsecond)))
+	return machine.Fresh{Token: max(f.row.Token+1, micros), ID: id, Full: f.full, FullAt: f.fullAt}
 }
 
 // Renew implements leasehold.Store.
@@ -126,8 +151,11 @@ func (s *Store) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.
 	}
 	return s.byID(ctx, err, r.ID, operation{
 		name: "renew", resource: r.Resource,
-		decide: func(now machine.Instant, row machine.Row, _ *machine.Row) machine.Outcome {
-			return machine.Renew(now, r, machine.Fresh{}, row, machine.Standard)
+		decide: func(f found) machine.Outcome {
+			if out := refuseTTL(f, r.TTL); out.Reason != "" {
+				return out
+			}
+			return machine.Renew(f.now, r, machine.Fresh{}, f.row, machine.Standard)
 		},
 	})
 }
@@ -144,8 +172,8 @@ func (s *Store) release(ctx context.Context, r leasehold.ReleaseRequest) (leaseh
 func (s *Store) releaseOperation(r leasehold.ReleaseRequest) operation {
 	return operation{
 		name: "release", resource: r.Resource,
-		decide: func(now machine.Instant, row machine.Row, _ *machine.Row) machine.Outcome {
-			return machine.Release(now, r, row, machine.Standard)
+		decide: func(f found) machine.Outcome {
+			return machine.Release(f.now, r, f.row, machine.Standard)
 		},
 	}
 }
@@ -153,9 +181,9 @@ func (s *Store) releaseOperation(r leasehold.ReleaseRequest) operation {
 // Change implements leasehold.Changer.
 func (s *Store) Change(ctx context.Context, r leasehold.ChangeRequest) (leasehold.Lease, error) {
 	return s.byID(ctx, r.Validate(), r.ID, operation{
-		name: "change", resource: r.Resource, proposed: r.Proposed,
-		decide: func(now machine.Instant, row machine.Row, known *machine.Row) machine.Outcome {
-			return machine.Change(now, r, row, known, machine.Standard)
+		name: "change", resource: r.Resource, proposed: r.Proposed, timed: true,
+		decide: func(f found) machine.Outcome {
+			return machine.Change(f.now, r, f.row, f.known, machine.Standard)
 		},
 	})
 }
@@ -166,9 +194,9 @@ func (s *Store) Transfer(ctx context.Context, r leasehold.TransferRequest) (leas
 	r.Metadata = maps.Clone(r.Metadata)
 	id := leasehold.NewID()
 	l, err := s.byID(ctx, err, r.ID, operation{
-		name: "transfer", resource: r.Resource, proposed: r.Proposed,
-		decide: func(now machine.Instant, row machine.Row, known *machine.Row) machine.Outcome {
-			return machine.Transfer(now, r, fresh(now, row, id), row, known, machine.Standard)
+		name: "transfer", resource: r.Resource, proposed: r.Proposed, timed: true,
+		decide: func(f found) machine.Outcome {
+			return machine.Transfer(f.now, r, s.fresh(f, id), f.row, f.known, machine.Standard)
 		},
 	})
 	if !r.Proposed.IsZero() {
@@ -181,7 +209,7 @@ func (s *Store) Transfer(ctx context.Context, r leasehold.TransferRequest) (leas
 // the resource.
 func (s *Store) byID(ctx context.Context, invalid error, id leasehold.ID, op operation) (leasehold.Lease, error) {
 	if invalid != nil {
-		return leasehold.Lease{}, s.invalid(op.name, op.resource, invalid)
+		return leasehold.Lease{}, s.failures.Invalid(op.name, op.resource, invalid)
 	}
 	if op.resource == "" {
 		return s.byShownID(ctx, op.name, id, func(resource string) (leasehold.Lease, error) {
@@ -204,12 +232,12 @@ func (s *Store) ownedBy(ctx context.Context, op operation) (leasehold.Lease, err
 // Break implements leasehold.Breaker.
 func (s *Store) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.Lease, error) {
 	if err := r.Validate(); err != nil {
-		return leasehold.Lease{}, s.invalid("break", r.Resource, err)
+		return leasehold.Lease{}, s.failures.Invalid("break", r.Resource, err)
 	}
 	res, err := s.execute(ctx, operation{
-		name: "break", resource: r.Resource,
-		decide: func(now machine.Instant, row machine.Row, _ *machine.Row) machine.Outcome {
-			return machine.Break(now, r, row, machine.Standard)
+		name: "break", resource: r.Resource, timed: true,
+		decide: func(f found) machine.Outcome {
+			return machine.Break(f.now, r, s.latest(f.row, f.now), machine.Standard)
 		},
 	})
 	if err != nil {
@@ -222,7 +250,7 @@ func (s *Store) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.
 func (s *Store) Status(ctx context.Context, resource string) (leasehold.Status, error) {
 	status := leasehold.Status{Resource: resource}
 	if err := leasehold.CheckResource(resource); err != nil {
-		return status, s.invalid("status", resource, err)
+		return status, s.failures.Invalid("status", resource, err)
 	}
 	row, now, err := s.read(ctx, "status", resource)
 	if err != nil {
@@ -236,18 +264,30 @@ func (s *Store) Status(ctx context.Context, resource string) (leasehold.Status, 
 	return status, nil
 }
 
+// Waiting returns how many wait for the resource in this process.
+func (s *Store) Waiting(resource string) int { return s.queues.Waiting(resource) }
+
 // read loads a resource's row as the rules see it.
 func (s *Store) read(ctx context.Context, op, resource string) (machine.Row, machine.Instant, error) {
-	if err := s.start(op, resource); err != nil {
-		return machine.Row{}, machine.Instant{}, err
+	item, err := s.readItem(ctx, op, resource)
+	return item.Row, instant(item.Now), err
+}
+
+// readItem loads an item, with its row as the rules see it.
+func (s *Store) readItem(ctx context.Context, op, resource string) (Item, error) {
+	if err := s.calls.Start(op, resource); err != nil {
+		return Item{}, err
 	}
-	defer s.running.Done()
+	defer s.calls.Done()
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	item, err := s.backend.Load(ctx, resource)
-	if err != nil {
-		return machine.Row{}, machine.Instant{}, s.readError(ctx, op, resource, err)
+	if err == nil {
+		err = s.fillEnd(ctx, &item)
 	}
-	now := instant(item.Now)
-	return remembered(item.Row, resource, now), now, nil
+	if err != nil {
+		return Item{}, s.failures.Read(ctx, op, resource, err)
+	}
+	item.Row = remembered(item.Row, resource, instant(item.Now))
+	return item, nil
 }

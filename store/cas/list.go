@@ -2,31 +2,28 @@ package cas
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
-	"hash/crc32"
-	"slices"
 	"strings"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/internal/lists"
 )
 
 // List implements leasehold.Lister.
 func (s *Store) List(ctx context.Context, r leasehold.ListRequest) (leasehold.LeasePage, error) {
 	after, err := s.listFrom(r)
 	if err != nil {
-		return leasehold.LeasePage{}, s.invalid("list", "", err)
+		return leasehold.LeasePage{}, s.failures.Invalid("list", "", err)
 	}
-	if err := s.start("list", ""); err != nil {
+	if err := s.calls.Start("list", ""); err != nil {
 		return leasehold.LeasePage{}, err
 	}
-	defer s.running.Done()
+	defer s.calls.Done()
 	if r.Limit == 0 {
 		r.Limit = leasehold.DefaultPage
 	}
 	page, err := s.listPage(ctx, r, after)
 	if err != nil {
-		return leasehold.LeasePage{}, s.readError(ctx, "list", "", err)
+		return leasehold.LeasePage{}, s.failures.Read(ctx, "list", "", err)
 	}
 	return page, nil
 }
@@ -36,7 +33,7 @@ func (s *Store) listFrom(r leasehold.ListRequest) (after string, err error) {
 	if err := r.Validate(); err != nil || r.Cursor == "" {
 		return "", err
 	}
-	return parseCursor(r.Cursor)
+	return lists.ParseCursor(r.Cursor)
 }
 
 // listPage scans until the page is full and one more lease is there.
@@ -46,13 +43,14 @@ func (s *Store) listPage(ctx context.Context, r leasehold.ListRequest, after str
 		if err != nil {
 			return leasehold.LeasePage{}, err
 		}
-		for _, item := range items {
-			l, ok := s.listed(r, item)
-			if !ok {
-				continue
-			}
+		shown, err := s.shown(ctx, r, items)
+		if err != nil {
+			return leasehold.LeasePage{}, err
+		}
+		for _, item := range shown {
+			l, _ := s.listed(r, item)
 			if len(page.Leases) == r.Limit {
-				page.Cursor = cursor(page.Leases[r.Limit-1].Resource)
+				page.Cursor = lists.Cursor(page.Leases[r.Limit-1].Resource)
 				return page, nil
 			}
 			page.Leases = append(page.Leases, l)
@@ -78,36 +76,20 @@ func (s *Store) scan(ctx context.Context, r leasehold.ListRequest, after string)
 	return []Item{item}, false, nil
 }
 
+// shown are the items that the request's filters let through, with their ends.
+func (s *Store) shown(ctx context.Context, r leasehold.ListRequest, items []Item) ([]Item, error) {
+	var shown []Item
+	for _, item := range items {
+		if _, ok := s.listed(r, item); ok {
+			shown = append(shown, item)
+		}
+	}
+	return shown, s.fillEnds(ctx, shown)
+}
+
 // listed returns the item's lease if the request's filters let it through.
 func (s *Store) listed(r leasehold.ListRequest, item Item) (leasehold.Lease, bool) {
 	now := instant(item.Now)
 	l := s.lease(remembered(item.Row, item.Row.Resource, now), now)
-	switch {
-	case l.State == leasehold.StateAvailable,
-		len(r.States) == 0 && !l.State.Locked(),
-		len(r.States) > 0 && !slices.Contains(r.States, l.State),
-		r.Holder != "" && l.Holder != r.Holder:
-		return l, false
-	}
-	for k, v := range r.Metadata {
-		if got, ok := l.Metadata[k]; !ok || got != v {
-			return l, false
-		}
-	}
-	return l, true
-}
-
-// cursor makes an opaque cursor out of the last name of a page. The checksum
-// tells it from garbage.
-func cursor(name string) string {
-	sum := binary.BigEndian.AppendUint32([]byte(name), crc32.ChecksumIEEE([]byte(name)))
-	return base64.RawURLEncoding.EncodeToString(sum)
-}
-
-func parseCursor(c string) (string, error) {
-	b, err := base64.RawURLEncoding.DecodeString(c)
-	if err != nil || len(b) <= 4 || cursor(string(b[:len(b)-4])) != c {
-		return "", leasehold.Invalid("cursor", "is not one that this list gave out; start again without it")
-	}
-	return string(b[:len(b)-4]), nil
+	return l, (r.Holder == "" || l.Holder == r.Holder) && lists.Matches(r, l.State, l.Metadata)
 }

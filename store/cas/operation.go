@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/internal/calls"
+	"github.com/leasehold/leasehold/store/internal/settings"
 )
 
 // operation is a change of one resource.
@@ -18,14 +21,25 @@ type operation struct {
 	name     string
 	resource string
 
-	// decide is the rule. Known is the row by which the store knows the
-	// proposed id.
-	decide func(now machine.Instant, row machine.Row, known *machine.Row) machine.Outcome
+	decide func(found) machine.Outcome // the rule
 
+	caller   string       // whose leases a grant counts among
 	proposed leasehold.ID // to be looked for in the whole store; zero: none
 	unasked  leasehold.ID // the id of a grant that is released if nobody receives it
 	waits    bool         // a conflict says when to come back, not what is shown to remain
 	lookedUp bool         // the proposed id was looked for before, when there was a conflict
+	timed    bool         // the rule needs to know when the lease ends
+}
+
+// found is what an operation decides on.
+type found struct {
+	now      machine.Instant
+	row      machine.Row
+	known    *machine.Row     // by which the store knows the proposed id
+	settings *settings.Values // nil: the backend keeps none
+
+	full   string // the setting that allows no more live leases; empty: there is room
+	fullAt int64
 }
 
 // result is how an operation ended.
@@ -39,6 +53,7 @@ type attempt struct {
 	mark string
 	result
 	before machine.Row // as it stood
+	doubt  bool        // the answer was lost, and nothing is known yet
 }
 
 // maxMarks is how many writes an item remembers. A write whose answer was lost
@@ -49,7 +64,7 @@ const maxMarks = 8
 func (s *Store) run(ctx context.Context, op operation) (result, error) {
 	unlock, err := s.ids.lock(ctx, op.proposed)
 	if err != nil {
-		return result{}, s.failure(op.name, op.resource, leasehold.ReasonUnavailable, err)
+		return result{}, s.failures.New(op.name, op.resource, leasehold.ReasonUnavailable, err)
 	}
 	defer unlock()
 	r := &runner{Store: s, op: op}
@@ -61,8 +76,8 @@ func (s *Store) run(ctx context.Context, op operation) (result, error) {
 		if r.doubts == 1 {
 			continue // find out at once, before others write over the mark
 		}
-		if !pause(ctx, backoff(len(r.attempts))) {
-			return result{}, r.failed(s.failure(op.name, op.resource, leasehold.ReasonUnavailable, errContention))
+		if !calls.Pause(ctx, backoff(len(r.attempts))) {
+			return result{}, r.failed(s.failures.New(op.name, op.resource, leasehold.ReasonUnavailable, errContention))
 		}
 	}
 }
@@ -91,14 +106,26 @@ type runner struct {
 
 // once loads, decides and swaps. It is done unless it has to start again.
 func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
-	item, inHand := r.known.pop(r.op.resource)
+	item, _, inHand := r.known.Pop(r.op.resource)
 	if inHand = inHand && !r.again; !inHand {
 		if item, err = r.backend.Load(ctx, r.op.resource); err != nil {
-			return res, r.failed(r.backendError(r.op.name, r.op.resource, err, false)), true
+			return res, r.failed(r.failures.Complete(r.op.name, r.op.resource, err, false)), true
 		}
 	}
 	r.again = true
-	if a := r.landed(item); a != nil {
+	if a := r.landed(item); a != nil && r.isNumber(*a, item.Row) {
+		switch err := r.confirm(ctx, *a); {
+		case errors.Is(err, ErrRaced):
+			r.attempts, r.doubt = nil, false
+			return res, nil, false
+		case err != nil:
+			return res, r.failed(r.failures.Complete(r.op.name, r.op.resource, err, true)), true
+		}
+		return r.finish(ctx, r.numbered(*a, item.Row.Token), instant(item.Now))
+	}
+	if a, err := r.resolve(ctx, item); err != nil {
+		return res, r.failed(err), true
+	} else if a != nil {
 		return r.finish(ctx, *a, instant(item.Now))
 	}
 	if r.lostTrack(item) {
@@ -107,9 +134,18 @@ func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
 	if r.shutOut(item) {
 		r.doubt = false
 	}
+	if r.op.timed {
+		if err := r.fillEnd(ctx, &item); err != nil {
+			return res, r.failed(r.failures.Complete(r.op.name, r.op.resource, err, false)), true
+		}
+	}
 	now := instant(item.Now)
 	row := remembered(item.Row, r.op.resource, now)
-	out, err := r.decide(ctx, now, row, inHand)
+	values, err := r.values(item.Settings)
+	if err != nil {
+		return res, r.failed(r.failures.New(r.op.name, r.op.resource, leasehold.ReasonUnavailable, err)), true
+	}
+	out, err := r.decide(ctx, found{now: now, row: row, settings: values}, inHand)
 	if err != nil {
 		return res, r.failed(err), true
 	}
@@ -117,30 +153,49 @@ func (r *runner) once(ctx context.Context) (res result, err error, done bool) {
 		if inHand {
 			return r.once(ctx) // what is in hand may be old, and nothing would show it
 		}
+		if out, err = r.withEnd(ctx, item, out); err != nil {
+			return res, r.failed(err), true
+		}
 		return r.nothingToWrite(ctx, item, result{out, now})
 	}
-	return r.swap(ctx, item, attempt{newMark(), result{out, now}, row.At(now)})
+	return r.swap(ctx, item, attempt{mark: newMark(), result: result{out, now}, before: row.At(now)})
 }
 
 // decide applies the rule. A proposed id is looked for in the whole store unless
-// that makes no difference: it costs more than the rest.
-func (r *runner) decide(ctx context.Context, now machine.Instant, row machine.Row, inHand bool) (machine.Outcome, error) {
-	var own *machine.Row
-	if id := r.op.proposed; !id.IsZero() && (row.ID == id || row.Former == id) {
-		own = &row
+// that makes no difference, and live leases are counted for a grant alone: both
+// cost more than the rest.
+func (r *runner) decide(ctx context.Context, f found, inHand bool) (machine.Outcome, error) {
+	if id := r.op.proposed; !id.IsZero() && (f.row.ID == id || f.row.Former == id) {
+		f.known = &f.row
 	}
-	out := r.op.decide(now, row, own)
-	conflict := out.Reason == leasehold.ReasonHeld || out.Reason == leasehold.ReasonBreaking
-	switch {
-	case r.op.proposed.IsZero(), row.ID == r.op.proposed,
-		out.Reason != "" && (!conflict || r.op.lookedUp || inHand):
+	out := r.op.decide(f)
+	if r.looksUp(out, f.row, inHand) {
+		other, err := r.lookup(ctx, r.op, f.now)
+		if err != nil {
+			return out, err
+		}
+		if other != nil {
+			f.known = other
+			out = r.op.decide(f)
+		}
+	}
+	if !out.Granted || r.op.name != "acquire" {
 		return out, nil
 	}
-	other, err := r.lookup(ctx, r.op, now)
-	if err != nil || other == nil {
+	if err := r.checkLimits(ctx, &f, r.op.caller); err != nil || f.full == "" {
 		return out, err
 	}
-	return r.op.decide(now, row, other), nil
+	return r.op.decide(f), nil
+}
+
+// looksUp reports whether it matters where else the proposed id is.
+func (r *runner) looksUp(out machine.Outcome, row machine.Row, inHand bool) bool {
+	conflict := out.Reason == leasehold.ReasonHeld || out.Reason == leasehold.ReasonBreaking
+	if r.traits.OwnIndex && !conflict && len(r.attempts) == 0 {
+		return false // the write finds out
+	}
+	return !r.op.proposed.IsZero() && row.ID != r.op.proposed &&
+		(out.Reason == "" || conflict && !r.op.lookedUp && !inHand)
 }
 
 // nothingToWrite answers a refusal. A write in doubt must be shut out first, or
@@ -152,7 +207,7 @@ func (r *runner) nothingToWrite(ctx context.Context, item Item, res result) (res
 	if item.Version == "" {
 		return res, r.failed(nil), true // there is no item to write again
 	}
-	w := Write{Row: item.Row, Marks: addMark(newMark(), item.Marks)}
+	w := Write{Row: item.Row, Was: item, Marks: addMark(newMark(), item.Marks), Settings: item.Settings}
 	switch _, err := r.backend.Swap(ctx, item.Version, w); {
 	case err == nil:
 		return res, nil, true
@@ -169,18 +224,22 @@ func (r *runner) swap(ctx context.Context, item Item, a attempt) (result, error,
 	stored := a.out.Steps[len(a.out.Steps)-1].Row
 	r.attempts = append(r.attempts, a)
 	written, err := r.backend.Swap(ctx, item.Version, Write{
-		Row: stored, Marks: addMark(a.mark, item.Marks), Records: records(a.now, a.out.Steps),
+		Row: stored, Was: item, TTL: r.lasts(a), Marks: addMark(a.mark, item.Marks),
+		Records: r.records(a.now, a.out.Steps, item.Settings), Settings: item.Settings,
 	})
 	if err == nil {
-		r.known.put(written)
-		return r.finish(ctx, a, instant(written.Now))
+		kept := written
+		kept.Row.Metadata = maps.Clone(written.Row.Metadata) // the answer has the other one
+		r.known.Put(written.Row.Resource, written.Row.ID, kept)
+		return r.finish(ctx, r.numbered(a, written.Row.Token), instant(written.Now))
 	}
-	failure := r.backendError(r.op.name, r.op.resource, err, true)
+	failure := r.failures.Complete(r.op.name, r.op.resource, err, true)
 	switch {
 	case errors.Is(err, ErrRaced) && leasehold.ReasonOf(err) == "":
 		r.doubts = 0
 	case failure.Reason == leasehold.ReasonUnknown:
 		r.doubt, r.version, r.marks = true, item.Version, item.Marks
+		r.attempts[len(r.attempts)-1].doubt = true
 		r.doubts++
 	default:
 		return result{}, r.failed(failure), true
@@ -191,6 +250,9 @@ func (r *runner) swap(ctx context.Context, item Item, a attempt) (result, error,
 // finish answers a write that happened, by the service's time after it. One that
 // needed a live lease and came after its end is undone.
 func (r *runner) finish(ctx context.Context, a attempt, now machine.Instant) (result, error, bool) {
+	if r.traits.OwnExpiry {
+		return restarted(a.result, now), nil, true
+	}
 	a.now = now
 	switch {
 	case needsLive(a) && now.Clock >= a.before.Ends:
@@ -215,7 +277,8 @@ func needsLive(a attempt) bool {
 }
 
 // undo marks a lease as expired that was renewed too late. If the row is no
-// longer that lease, or somebody ended it, there is nothing to undo.
+// longer that lease, or somebody ended it, there is nothing to undo; nor if it was
+// renewed again, because the holder has that answer.
 func (s *Store) undo(ctx context.Context, late machine.Row) error {
 	for n := 0; ; n++ {
 		item, err := s.backend.Load(ctx, late.Resource)
@@ -223,19 +286,20 @@ func (s *Store) undo(ctx context.Context, late machine.Row) error {
 			return err
 		}
 		row, now := item.Row, instant(item.Now)
-		if row.ID != late.ID || row.Token != late.Token || !row.State.Locked() {
+		if row.ID != late.ID || row.Token != late.Token || row.Renewals > late.Renewals || !row.State.Locked() {
 			return nil
 		}
 		row.Ends = min(row.Ends, now.Clock)
 		out := machine.Expire(now, row)
 		_, err = s.backend.Swap(ctx, item.Version, Write{
-			Row: out.Row, Marks: addMark(newMark(), item.Marks), Records: records(now, out.Steps),
+			Row: out.Row, Marks: addMark(newMark(), item.Marks), Records: s.records(now, out.Steps, item.Settings),
+			Settings: item.Settings,
 		})
 		if err == nil {
 			return nil
 		}
-		inDoubt := s.backendError("", "", err, true).Reason == leasehold.ReasonUnknown
-		if !inDoubt && !errors.Is(err, ErrRaced) || !pause(ctx, backoff(n)) {
+		inDoubt := s.failures.Complete("", "", err, true).Reason == leasehold.ReasonUnknown
+		if !inDoubt && !errors.Is(err, ErrRaced) || !calls.Pause(ctx, backoff(n)) {
 			return err
 		}
 	}
@@ -272,7 +336,7 @@ func (r *runner) failed(err error) error {
 	if !r.doubt {
 		return err
 	}
-	return r.failure(r.op.name, r.op.resource, leasehold.ReasonUnknown, err)
+	return r.failures.New(r.op.name, r.op.resource, leasehold.ReasonUnknown, err)
 }
 
 // roundUp moves the new end of a lease by the grain of the service's clock: the
@@ -314,18 +378,24 @@ func addMark(mark string, before []string) []string {
 }
 
 // records are the steps for the history.
-func records(now machine.Instant, steps []machine.Step) []leasehold.Record {
-	var all []leasehold.Record
+func (s *Store) records(now machine.Instant, steps []machine.Step, text string) []Record {
+	var all []Record
 	for _, step := range steps {
 		if step.Kind == "" || strings.HasPrefix(step.Row.Resource, leasehold.HealthPrefix) {
 			continue
 		}
-		all = append(all, leasehold.Record{
+		all = append(all, s.record(leasehold.Record{
 			At: now.WallTime(), Kind: step.Kind,
 			Resource: step.Row.Resource, Holder: step.Row.Holder, Token: step.Row.Token,
 			Before: step.Before, After: step.Row.State, Renewals: int(step.Row.Renewals),
 			Why: step.Why, Details: step.Details,
-		})
+		}, text))
 	}
 	return all
+}
+
+// record is a record for the history, kept or not by the settings.
+func (s *Store) record(r leasehold.Record, text string) Record {
+	values, err := s.values(text)
+	return Record{Record: r, Kept: err != nil || values == nil || values.Keeps(r.Kind)}
 }

@@ -35,7 +35,7 @@ func (s *Store) freeIn(row machine.Row, now machine.Instant) time.Duration {
 	if row.Ends == machine.Never {
 		return 0
 	}
-	return row.Remaining(now) + s.traits.Grain
+	return row.Remaining(now) + s.traits.Grain + s.traits.TimerGrain
 }
 
 // shorten takes off what is not to be shown, and what is more than the ttl: the

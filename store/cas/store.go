@@ -32,17 +32,22 @@
 // Ended leases are remembered for an hour, or until the next grant. Tokens are
 // max(last + 1, the service's time in microseconds), so they grow even if the
 // service forgets an item, as long as its clock does not step back.
+//
+// A lease is on one resource: claims and notes are refused as ErrUnsupported before any
+// call, and AcquireRequest.Sequence is ignored.
 package cas
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/internal/calls"
+	"github.com/leasehold/leasehold/store/internal/failures"
+	"github.com/leasehold/leasehold/store/internal/known"
+	"github.com/leasehold/leasehold/store/internal/sweeper"
 	"github.com/leasehold/leasehold/store/internal/waitqueue"
 )
 
@@ -56,8 +61,8 @@ type Options struct {
 }
 
 // Store is a leasehold.Store on a Backend. It has every power that its backend
-// allows: Find needs a Finder and History a Historian, and answer ErrUnsupported
-// without.
+// allows and answers ErrUnsupported without: Find needs a Finder, History a
+// Historian, Watch a Follower, Settings a Configurer, ReleaseHolder a HolderSwapper.
 type Store struct {
 	backend Backend
 	traits  Traits
@@ -65,13 +70,16 @@ type Store struct {
 	ttl     time.Duration
 	queues  *waitqueue.Queues
 	ids     idLocks
-	known   known
+	known   known.Writes[Item]
 
-	stop    context.CancelFunc // ends the notifications
-	running sync.WaitGroup     // operations and notifications under way
+	failures failures.Store
+	calls    *calls.Calls // and notifications
 
-	mu     sync.Mutex
-	closed bool
+	config  Configurer // nil: the backend keeps no settings
+	decoded atomic.Pointer[decoded]
+	counted counted
+	sweeper *sweeper.Sweeper
+	watches watches
 }
 
 // The powers of a Store.
@@ -85,6 +93,11 @@ var (
 	_ leasehold.Lister     = (*Store)(nil)
 	_ leasehold.Historian  = (*Store)(nil)
 	_ leasehold.Cleaner    = (*Store)(nil)
+
+	_ leasehold.Configurer     = (*Store)(nil)
+	_ leasehold.HolderReleaser = (*Store)(nil)
+	_ leasehold.Watcher        = (*Store)(nil)
+	_ leasehold.BatchWatcher   = (*Store)(nil)
 )
 
 // New returns a store on b, which the store's Close closes.
@@ -93,6 +106,8 @@ func New(b Backend, o *Options) *Store {
 		o = &Options{}
 	}
 	s := &Store{backend: b, traits: b.Traits(), limit: o.Limit, ttl: o.TTL}
+	s.failures = failures.Store(s.traits.Kind)
+	s.calls = calls.New(s.failures)
 	if s.limit == 0 {
 		s.limit = 5 * time.Second
 	}
@@ -108,10 +123,17 @@ func New(b Backend, o *Options) *Store {
 	s.queues = waitqueue.New(waitqueue.Options{
 		Store: s.traits.Kind, Try: s.tryFirst, Repeat: s.tryRepeat, Release: s.release, Failed: s.recordFailure,
 	})
-	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	if n, ok := b.(Notifier); ok {
-		s.running.Go(func() { s.followNotices(ctx, n) })
+	s.config, _ = b.(Configurer)
+	s.sweeper = sweeper.New()
+	s.sweeper.EndsIn(0) // of what ended while nobody looked
+	s.startWatches()
+	if _, ok := b.(Historian); ok && s.config != nil {
+		s.calls.Go(func(ctx context.Context) { s.sweeper.Run(ctx, s.sweepOnce) })
+	}
+	if n, ok := b.(Notifier); ok { // wakes waiters when others free what they wait for
+		s.calls.Repeat(func(ctx context.Context) {
+			_ = n.Notify(ctx, s.queues.WakeAll, s.queues.Wake) // waiters look by themselves meanwhile
+		})
 	}
 	return s
 }
@@ -119,52 +141,16 @@ func New(b Backend, o *Options) *Store {
 // Close implements leasehold.Store. It waits for operations under way.
 func (s *Store) Close() error {
 	s.queues.Close() // may still release
-	s.mu.Lock()
-	again := s.closed
-	s.closed = true
-	s.mu.Unlock()
-	s.stop()
-	s.running.Wait()
-	if again {
+	s.watches.close()
+	first := s.calls.Close()
+	s.calls.Wait()
+	if !first {
 		return nil
 	}
 	return s.backend.Close()
 }
 
-var errClosed = errors.New("the store is closed")
-
-// start notes that a call is under way, unless the store is closed.
-func (s *Store) start(op, resource string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return s.failure(op, resource, leasehold.ReasonUnavailable, errClosed)
-	}
-	s.running.Add(1)
-	return nil
-}
-
-// followNotices wakes waiters when others free what they wait for.
-func (s *Store) followNotices(ctx context.Context, n Notifier) {
-	for ctx.Err() == nil {
-		_ = n.Notify(ctx, s.queues.WakeAll, s.queues.Wake) // waiters look by themselves meanwhile
-		pause(ctx, time.Second/2+rand.N(time.Second))
-	}
-}
-
 // instant is the service's time as the rules know it.
 func instant(now time.Time) machine.Instant {
 	return machine.Instant{Clock: machine.Time(now.UnixNano()), Wall: now.UnixMilli()}
-}
-
-// pause waits, and reports whether ctx has not ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -140,6 +141,28 @@ func TestEveryOperationComesThrough(t *testing.T) {
 			t.Errorf("Backup reached the store with %q, want %q", path, "copy.db")
 		}
 	})
+}
+
+// Requests for several resources, and notes, come through whole.
+func TestSetsComeThrough(t *testing.T) {
+	_, inner := faulty(t, nil)
+	s := chaos.Wrap(inner, nil)
+	claims := append(leasehold.Paths("repo", "src/**"), leasehold.Claim{Pattern: "r", Mode: leasehold.Shared})
+	g, err := s.Wait(t.Context(), leasehold.AcquireRequest{Claims: claims, Holder: "h", Timeout: time.Second})
+	if diff := cmp.Diff(claims, g.Claims); err != nil || diff != "" {
+		t.Fatalf("Wait = %v, the claims differ (-want +got):\n%s", err, diff)
+	}
+	page, err := s.List(t.Context(), leasehold.ListRequest{Namespace: "repo", Path: "src/x"})
+	if err != nil || len(page.Leases) != 1 {
+		t.Errorf("List = %+v, %v; want the set", page, err)
+	}
+	if _, err := s.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Note: "n"}); err != nil {
+		t.Fatalf("Release = %v", err)
+	}
+	next, err := s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "next"})
+	if diff := cmp.Diff([]leasehold.Note{{From: "h", Text: "n"}}, next.Notes); err != nil || diff != "" {
+		t.Errorf("Acquire = %v, the notes differ (-want +got):\n%s", err, diff)
+	}
 }
 
 // brief returns the main parts of an answer.

@@ -10,6 +10,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/store/cas"
 	"github.com/leasehold/leasehold/store/chaos"
 	"github.com/leasehold/leasehold/store/cosmos"
 	"github.com/leasehold/leasehold/storetest"
@@ -22,7 +23,7 @@ var lacks = powers.Lacks[storetest.Capability](powers.KindCosmos)
 var containers atomic.Int32
 
 // open opens a store in a container of its own.
-func open(t testing.TB, o cosmos.Options) leasehold.Store {
+func open(t testing.TB, o cosmos.Options) *cas.Store {
 	t.Helper()
 	if o.Container == "" {
 		o.Container = fmt.Sprint("leases-", containers.Add(1))
@@ -42,16 +43,18 @@ func TestConformance(t *testing.T) {
 			options := cosmos.Options{ConnectionString: testserver.CosmosConnection(server.Addr), Partition: partition, Timeout: 30 * time.Second}
 			var mu sync.Mutex
 			used := map[leasehold.Store]string{}
+			queues := map[leasehold.Store]*cas.Store{}
 			openIn := func(t testing.TB, container string) leasehold.Store {
 				o := options
 				o.Container = container
-				s := open(t, o)
+				queue := open(t, o)
+				s := leasehold.Store(queue)
 				if partition == cosmos.ByTenant { // and through a wrapper without faults
 					s = chaos.Wrap(s, nil)
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				used[s] = container
+				used[s], queues[s] = container, queue
 				return s
 			}
 			storetest.Run(t, storetest.Harness{
@@ -67,7 +70,12 @@ func TestConformance(t *testing.T) {
 				},
 				Parallel: true,
 				Slack:    2500 * time.Millisecond, // the clock counts whole seconds
-				Without:  lacks,
+				Queued: func(s leasehold.Store, resource string) int {
+					mu.Lock()
+					defer mu.Unlock()
+					return queues[s].Waiting(resource)
+				},
+				Without: lacks,
 			})
 		})
 	}

@@ -11,7 +11,7 @@ import (
 func (e *Engine) sweepLoop() {
 	for {
 		e.mu.Lock()
-		timer := time.NewTimer(e.config.cleanupInterval)
+		timer := time.NewTimer(e.config.CleanupInterval)
 		e.mu.Unlock()
 		select {
 		case <-timer.C:
@@ -22,7 +22,7 @@ func (e *Engine) sweepLoop() {
 		}
 		timer.Stop()
 		e.mu.Lock()
-		expiries := e.config.autoExpire
+		expiries := e.config.AutoExpire
 		e.mu.Unlock()
 		// Errors need no report here: a journal that cannot be read fails
 		// requests too.

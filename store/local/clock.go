@@ -1,6 +1,7 @@
 package local
 
 import (
+	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold/machine"
@@ -125,4 +126,36 @@ func readTogether(read func()) {
 			return
 		}
 	}
+}
+
+// BootClock names the clock that this process and others can compare: the boot and
+// the time namespace. It is empty where there is none.
+func BootClock() string {
+	r, _ := readClocks()
+	return strings.TrimSpace(r.BootID + " " + r.TimeNamespace)
+}
+
+// maxApart is how far the boot clock and the wall clock may differ and count as one:
+// more than a process that is held up between reading one and the other.
+const maxApart = 250 * time.Millisecond
+
+// Advance continues a clock that several processes share: each adds the time since
+// the last one saved it, by the rule of an engine that was down meanwhile. So it is
+// never ahead of real time and never goes back. The caller keeps others from saving
+// in between, and saves what is returned, or nothing.
+//
+// The two clocks are never read at the very same moment, so that the less of what
+// they say is a little too little each time. What is missing stays in the reading
+// that is returned, or thousands of short turns would add it up.
+func (c Counters) Advance() (machine.Instant, Counters) {
+	var r Reading
+	readTogether(func() { r, _ = readClocks() })
+	passed := downtime(c.Reading, r)
+	apart := (r.Boot - c.Reading.Boot) - time.Duration(r.Wall-c.Reading.Wall)
+	now := machine.Instant{Clock: c.Clock + machine.Time(passed), Wall: r.Wall / int64(time.Millisecond)}
+	if r.sameBoot(c.Reading) && apart.Abs() < maxApart {
+		r.Boot, r.Wall = c.Reading.Boot+passed, c.Reading.Wall+int64(passed)
+	}
+	c.Clock, c.Reading = now.Clock, r
+	return now, c
 }

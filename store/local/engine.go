@@ -14,7 +14,7 @@
 // and continues; see recover.go.
 //
 // How the package is organised. Engine's methods take the lock. They are the API,
-// one file for each subject (lease.go, wait.go, list.go, history.go, watch.go,
+// one file for each subject (lease.go, wait.go, list.go, history.go,
 // config.go, cleanup.go, figures.go, and module.go for other modules), and the
 // goroutines (commit.go with recover.go, timers.go, the sweeper in cleanup.go, and
 // the one that calls an Observer in observe.go).

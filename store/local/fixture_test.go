@@ -14,7 +14,10 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/machine"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errDisk = errors.New("the disk said no")
 
@@ -223,6 +226,7 @@ func checkTable(t interface {
 }, tb *table) {
 	t.Helper()
 	ids, due, ended, scoped, lapsed, live, callers := 0, 0, 0, 0, 0, 0, map[string]int{}
+	sets, notes := 0, 0
 	for name, e := range tb.rows {
 		if e.row.Resource != name {
 			t.Fatalf("row %q is filed under %q", e.row.Resource, name)
@@ -235,7 +239,7 @@ func checkTable(t interface {
 		}
 		if e.due >= 0 {
 			due++
-			if tb.due.items[e.due] != e {
+			if tb.due.At(int(e.due)) != e {
 				t.Fatalf("row %q is not where it thinks in the heap", name)
 			}
 		}
@@ -247,6 +251,13 @@ func checkTable(t interface {
 		case &tb.lapsed:
 			lapsed++
 		}
+		switch {
+		case e.row.Claims == nil:
+		case e.row.State.Locked():
+			sets++
+		default:
+			notes++
+		}
 		if e.row.State.Locked() && e.list == nil {
 			live++
 			if e.row.Caller != "" {
@@ -257,6 +268,9 @@ func checkTable(t interface {
 	if tb.live != live || !maps.Equal(tb.callers, callers) {
 		t.Fatalf("%d live of %v are counted, want %d of %v", tb.live, tb.callers, live, callers)
 	}
+	if tb.claims.Len() != sets || tb.notes.Len() != notes {
+		t.Fatalf("%d sets and %d with notes are indexed, want %d and %d", tb.claims.Len(), tb.notes.Len(), sets, notes)
+	}
 	for _, l := range []*list{&tb.ended, &tb.scoped, &tb.lapsed} {
 		if l.len != l.count() {
 			t.Fatalf("a list of %d says it has %d", l.count(), l.len)
@@ -265,8 +279,8 @@ func checkTable(t interface {
 	if tb.names.Len() != len(tb.rows) || tb.holders.Len() != len(tb.rows) {
 		t.Fatalf("%d rows, %d by name, %d by holder", len(tb.rows), tb.names.Len(), tb.holders.Len())
 	}
-	if due != tb.due.len() || ended != tb.ended.count() || scoped != tb.scoped.count() || lapsed != tb.lapsed.count() {
-		t.Fatalf("due %d of %d, ended %d of %d, lapsed %d of %d", due, tb.due.len(), ended, tb.ended.count(), lapsed, tb.lapsed.count())
+	if due != tb.due.Len() || ended != tb.ended.count() || scoped != tb.scoped.count() || lapsed != tb.lapsed.count() {
+		t.Fatalf("due %d of %d, ended %d of %d, lapsed %d of %d", due, tb.due.Len(), ended, tb.ended.count(), lapsed, tb.lapsed.count())
 	}
 	tb.names.Ascend(func(e *entry) bool {
 		if tb.rows[e.row.Resource] != e {

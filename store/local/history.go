@@ -56,7 +56,7 @@ func historyQuery(r leasehold.HistoryRequest) (HistoryQuery, error) {
 // says so.
 func (e *Engine) purge(ctx context.Context) (int, error) {
 	e.mu.Lock()
-	keep, retention, after, last := e.historyLimit(), e.config.retention, e.purged, e.purging
+	keep, retention, after, last := e.historyLimit(), e.config.Retention, e.purged, e.purging
 	e.mu.Unlock()
 	if last != nil && !last.finished() {
 		return 0, last.durable(ctx) // PurgePoint would count its records again

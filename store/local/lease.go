@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -12,15 +13,15 @@ import (
 
 // Acquire implements leasehold.Store.
 func (e *Engine) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	invalid := r.Validate()
+	invalid := r.ValidateAll()
 	r = copyRequest(r)
 	id := freshID(r.ID)
 	out, now, err := e.execute(ctx, "acquire", r.Resource, invalid, func(now machine.Instant) machine.Outcome {
-		r = e.config.fill(r)
-		if no := e.config.refuseTTL(r.Resource, r.TTL); no.Reason != "" {
+		r = e.config.Fill(r)
+		if no := e.config.RefuseTTL(r.Resource, r.TTL); no.Reason != "" {
 			return no
 		}
-		return e.tryAcquire(now, r, id)
+		return e.tryAcquire(now, r, id, nil)
 	})
 	return e.grant(r, out, now, err)
 }
@@ -38,11 +39,15 @@ func (e *Engine) grant(r leasehold.AcquireRequest, out machine.Outcome, now mach
 	return leasehold.Grant{Lease: out.Row.Owned(now), Idempotent: out.Idempotent}, nil
 }
 
-// copyRequest detaches the request from the caller's map, and cuts its ttl to
-// whole milliseconds.
+// copyRequest detaches the request from what the caller may change, and cuts its ttl
+// to whole milliseconds.
 func copyRequest(r leasehold.AcquireRequest) leasehold.AcquireRequest {
 	r.TTL = wholeMillis(r.TTL)
 	r.Metadata = maps.Clone(r.Metadata)
+	r.Claims = slices.Clone(r.Claims)
+	if len(r.Claims) == 0 {
+		r.Claims = nil // a plain name
+	}
 	return r
 }
 
@@ -68,7 +73,7 @@ func (e *Engine) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold
 	r.TTL = wholeMillis(r.TTL)
 	out, now, err := e.execute(ctx, "renew", r.Resource, invalid, func(now machine.Instant) machine.Outcome {
 		row := e.byID(r.ID, r.Resource)
-		if no := e.config.refuseTTL(row.Resource, r.TTL); no.Reason != "" {
+		if no := e.config.RefuseTTL(row.Resource, r.TTL); no.Reason != "" {
 			return no
 		}
 		return machine.Renew(now, r, e.fresh(leasehold.ID{}), row, machine.Standard)
@@ -81,7 +86,7 @@ func (e *Engine) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold
 
 // Release implements leasehold.Store.
 func (e *Engine) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
-	out, now, err := e.execute(ctx, "release", r.Resource, r.Validate(), func(now machine.Instant) machine.Outcome {
+	out, now, err := e.execute(ctx, "release", r.Resource, r.ValidateAll(), func(now machine.Instant) machine.Outcome {
 		return machine.Release(now, r, e.byID(r.ID, r.Resource), machine.Standard)
 	})
 	if err != nil {
@@ -103,11 +108,11 @@ func (e *Engine) Change(ctx context.Context, r leasehold.ChangeRequest) (leaseho
 
 // Transfer implements leasehold.Transferer.
 func (e *Engine) Transfer(ctx context.Context, r leasehold.TransferRequest) (leasehold.Lease, error) {
-	invalid := r.Validate()
+	invalid := r.ValidateAll()
 	r.Metadata = maps.Clone(r.Metadata)
 	id := freshID(r.Proposed)
 	out, now, err := e.execute(ctx, "transfer", r.Resource, invalid, func(now machine.Instant) machine.Outcome {
-		return machine.Transfer(now, r, e.fresh(id), e.byID(r.ID, r.Resource), e.table.known(r.Proposed), machine.Standard)
+		return e.checkTransfer(now, machine.Transfer(now, r, e.fresh(id), e.byID(r.ID, r.Resource), e.table.known(r.Proposed), machine.Standard))
 	})
 	switch {
 	case err != nil:
@@ -121,12 +126,29 @@ func (e *Engine) Transfer(ctx context.Context, r leasehold.TransferRequest) (lea
 // Break implements leasehold.Breaker.
 func (e *Engine) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.Lease, error) {
 	out, now, err := e.execute(ctx, "break", r.Resource, r.Validate(), func(now machine.Instant) machine.Outcome {
-		return machine.Break(now, r, e.table.row(r.Resource), machine.Standard)
+		return e.breakLease(now, r)
 	})
 	if err != nil {
 		return leasehold.Lease{}, err
 	}
 	return out.Row.Lease(now), nil
+}
+
+// breakLease breaks the lease on the resource; if that is none but there are sets that
+// have it, all of them. The outcome is of the one that ends last.
+func (s *state) breakLease(now machine.Instant, r leasehold.BreakRequest) machine.Outcome {
+	row := s.table.row(r.Resource)
+	sets := s.setsOn(now, r.Resource)
+	if row.At(now).State.Locked() || len(sets) == 0 {
+		return machine.Break(now, r, row, machine.Standard)
+	}
+	slices.SortFunc(sets, func(a, b machine.Row) int { return cmp.Compare(a.Ends, b.Ends) })
+	last := len(sets) - 1
+	out := machine.Break(now, r, sets[last], machine.Standard)
+	for _, set := range sets[:last] { // all before any waiter: an upgrade could get one that is still to be broken
+		out.Steps = append(out.Steps, machine.Break(now, r, set, machine.Standard).Steps...)
+	}
+	return out
 }
 
 // Find implements leasehold.Finder.
@@ -148,15 +170,19 @@ func (e *Engine) Find(ctx context.Context, id leasehold.ID) (leasehold.Lease, er
 // Status implements leasehold.Store. A long queue is copied in steps.
 func (e *Engine) Status(ctx context.Context, resource string) (leasehold.Status, error) {
 	status := leasehold.Status{Resource: resource}
+	var waiters []shownWaiter
 	var last *position
 	var more bool
 	_, _, err := e.execute(ctx, "status", "", leasehold.CheckResource(resource), func(now machine.Instant) machine.Outcome {
 		row := e.table.row(resource)
 		if row.State != leasehold.StateAvailable {
-			lease := row.Lease(now)
-			status.Lease = &lease
+			status.Lease = new(row.Lease(now))
 		}
-		more = e.appendWaiters(resource, &status.Waiters, &last)
+		waiters = e.showSets(now, row, &status)
+		more = e.appendWaiters(resource, &waiters, &last)
+		if status.Leases != nil {
+			return machine.Outcome{} // it depends on other rows
+		}
 		return machine.Outcome{Row: row}
 	})
 	if err != nil {
@@ -164,10 +190,32 @@ func (e *Engine) Status(ctx context.Context, resource string) (leasehold.Status,
 	}
 	for more {
 		e.mu.Lock()
-		more = e.appendWaiters(resource, &status.Waiters, &last)
+		more = e.appendWaiters(resource, &waiters, &last)
 		e.mu.Unlock()
 	}
+	status.Waiters = numberWaiters(waiters)
 	return status, nil
+}
+
+// showSets adds to the status the sets that have the resource, and returns the waiters
+// for sets that do.
+func (s *state) showSets(now machine.Instant, row machine.Row, status *leasehold.Status) (waiters []shownWaiter) {
+	if sets := s.setsOn(now, row.Resource); len(sets) > 0 {
+		if status.Locked() {
+			sets = append(sets, row)
+		}
+		for _, set := range sets {
+			status.Leases = append(status.Leases, set.Lease(now))
+		}
+		slices.SortFunc(status.Leases, func(a, b leasehold.Lease) int { return cmp.Compare(a.Token, b.Token) })
+		if !status.Locked() {
+			status.Lease = &status.Leases[0]
+		}
+	}
+	for _, p := range s.waitingFor(row.Covers()) {
+		waiters = append(waiters, show(p))
+	}
+	return waiters
 }
 
 // ReleaseHolder implements leasehold.HolderReleaser.
@@ -177,7 +225,6 @@ func (e *Engine) ReleaseHolder(ctx context.Context, holder, why string) (int, er
 		leasehold.CheckHolder(holder))
 	released := 0
 	_, _, err := e.execute(ctx, "force-release", "", invalid, func(now machine.Instant) machine.Outcome {
-		// Collect first: granting to waiters changes the index under the loop.
 		var rows []machine.Row
 		e.table.ofHolder(holder, "", func(ent *entry) bool {
 			if ent.row.State.Locked() {
@@ -185,13 +232,14 @@ func (e *Engine) ReleaseHolder(ctx context.Context, holder, why string) (int, er
 			}
 			return true
 		})
-		for _, row := range rows {
+		var all machine.Outcome
+		for _, row := range rows { // in one step: a grant in between could change the next row
 			out := machine.ForceRelease(now, row, why)
-			if e.apply(now, out); out.Reason == "" {
+			if all.Steps = append(all.Steps, out.Steps...); out.Reason == "" {
 				released++
 			}
 		}
-		return machine.Outcome{}
+		return all
 	})
 	if err != nil {
 		return 0, err

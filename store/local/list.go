@@ -62,9 +62,16 @@ func (e *Engine) listStep(ctx context.Context, l *listing) (*batch, error) {
 		}
 		return l.add(ent.row, now)
 	}
-	if l.Holder != "" {
+	switch {
+	case l.Resource != "":
+		for _, ent := range e.table.covering(l.Resource) {
+			if ent.row.Resource >= l.from && !each(ent) {
+				break
+			}
+		}
+	case l.Holder != "":
 		e.table.ofHolder(l.Holder, l.from, each)
-	} else {
+	default:
 		e.table.from(l.from, each)
 	}
 	l.done = l.done || steps <= stepSize
@@ -80,7 +87,7 @@ type listing struct {
 }
 
 func newListing(r leasehold.ListRequest) (*listing, error) {
-	if err := r.Validate(); err != nil {
+	if err := r.ValidateAll(); err != nil {
 		return nil, err
 	}
 	if r.Limit == 0 {
@@ -89,7 +96,7 @@ func newListing(r leasehold.ListRequest) (*listing, error) {
 	if len(r.States) == 0 {
 		r.States = []leasehold.State{leasehold.StateActive, leasehold.StateBreaking}
 	}
-	l := &listing{ListRequest: r, from: max(r.Prefix, r.Resource)}
+	l := &listing{ListRequest: r, from: r.Prefix}
 	if r.Cursor != "" {
 		from, err := parseCursor("l", r.Cursor)
 		if err != nil || leasehold.CheckResource(from) != nil {
@@ -102,8 +109,8 @@ func newListing(r leasehold.ListRequest) (*listing, error) {
 
 // add appends the row to the page if it matches, and says whether to continue.
 func (l *listing) add(row machine.Row, now machine.Instant) bool {
-	if l.Resource != "" && row.Resource != l.Resource || !strings.HasPrefix(row.Resource, l.Prefix) {
-		l.done = row.Resource > l.Prefix && row.Resource > l.Resource
+	if !strings.HasPrefix(row.Resource, l.Prefix) {
+		l.done = row.Resource > l.Prefix && l.Resource == ""
 		return !l.done
 	}
 	if !l.matches(row.At(now)) {
@@ -119,12 +126,23 @@ func (l *listing) add(row machine.Row, now machine.Instant) bool {
 }
 
 func (l *listing) matches(row machine.Row) bool {
+	if l.Holder != "" && row.Holder != l.Holder || l.Namespace != "" && !l.overlaps(row.Claims) {
+		return false
+	}
 	for k, v := range l.Metadata {
 		if have, ok := row.Metadata[k]; !ok || have != v {
 			return false
 		}
 	}
 	return slices.Contains(l.States, row.State)
+}
+
+// overlaps applies the filter by namespace and path.
+func (l *listing) overlaps(claims []leasehold.Claim) bool {
+	return slices.ContainsFunc(claims, func(c leasehold.Claim) bool {
+		return c.Namespace == l.Namespace &&
+			(l.Path == "" || machine.Overlaps(c, leasehold.Claim{Namespace: l.Namespace, Pattern: l.Path}))
+	})
 }
 
 // cursor makes an opaque cursor. The kind keeps those of lists and histories

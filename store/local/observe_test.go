@@ -361,7 +361,7 @@ func TestPurgesAtOnce(t *testing.T) {
 			acquire(t, e, fmt.Sprint("r", i), "h", 20*time.Hour)
 		}
 		e.mu.Lock() // not by a setting, which would start a run
-		e.config.historyMaxRows = 10
+		e.config, _, _, _ = e.config.With(leasehold.SettingHistoryMaxRows, 10)
 		e.mu.Unlock()
 		var all sync.WaitGroup
 		var purged atomic.Int64
@@ -400,7 +400,7 @@ func TestPurgeUnderWay(t *testing.T) {
 		synctest.Wait()
 		d.slowness = time.Second
 		e.mu.Lock()
-		e.config.historyMaxRows = 3
+		e.config, _, _, _ = e.config.With(leasehold.SettingHistoryMaxRows, 3)
 		e.mu.Unlock()
 		if _, n, err := e.purgeThrough(0, 8, 8); n != 8 || err != nil {
 			t.Fatalf("purgeThrough = %d, %v", n, err)
@@ -439,7 +439,7 @@ func TestExpiriesAreCounted(t *testing.T) {
 		got := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r1", Holder: "w", TTL: time.Hour, Timeout: leasehold.NoTimeout})
 		e.inspect(func() {
 			now := e.clock.now()
-			now.Clock += e.table.due.first().row.Ends - now.Clock
+			now.Clock += e.table.due.First().row.Ends - now.Clock
 			if n, more := e.expire(now); n != 3 || more {
 				t.Errorf("expire = %d, %v, want 3 and no more", n, more)
 			}

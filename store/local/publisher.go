@@ -2,6 +2,7 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/internal/feeds"
 )
 
 const (
@@ -35,8 +37,8 @@ type publisher struct {
 
 	watching atomic.Int64 // how many watch; changes with mu and feedsMu held
 
-	feedsMu sync.Mutex // locked before mu
-	feeds   map[filter]*feed
+	feedsMu sync.Mutex // locked before mu; held while publishing, so that the order is kept
+	feeds   feeds.Set
 
 	work   chan struct{} // the inbox has content
 	closed chan struct{} // everything durable is published
@@ -46,7 +48,6 @@ type publisher struct {
 func newPublisher(last uint64) *publisher {
 	return &publisher{
 		last:   last,
-		feeds:  map[filter]*feed{},
 		work:   make(chan struct{}, 1),
 		closed: make(chan struct{}),
 	}
@@ -85,8 +86,12 @@ func (p *publisher) addRefusal(op string, now machine.Instant, out machine.Outco
 	if p.watching.Load() == 0 {
 		return
 	}
+	name := out.Row.Resource
+	if name == "" && out.Row.Claims != nil {
+		name = leasehold.SetPrefix // it never got more of a name
+	}
 	n := &leasehold.SharedNotice{Notice: leasehold.Notice{Record: leasehold.Record{
-		At: now.WallTime(), Kind: leasehold.KindRefused, Resource: out.Row.Resource,
+		At: now.WallTime(), Kind: leasehold.KindRefused, Resource: name,
 		Holder: out.Row.Holder, Token: out.Row.Token, Before: out.Row.State, After: out.Row.State,
 		Why: string(out.Reason), Details: map[string]string{"operation": op},
 	}}}
@@ -137,53 +142,32 @@ func (p *publisher) publish() bool {
 	p.mu.Lock()
 	news, ended := p.emptyInbox(), p.ended
 	p.mu.Unlock()
-	p.distribute(news)
+	p.feeds.Add(news)
 	return ended
 }
 
-// publication is what one round passes on.
-type publication struct {
-	notices []*leasehold.SharedNotice
-	dropped bool   // others before them are missing
-	last    uint64 // seq of the newest record then
-}
-
 // emptyInbox returns the content of the inbox. mu is held.
-func (p *publisher) emptyInbox() publication {
-	news := publication{p.inbox, p.dropped, p.last}
+func (p *publisher) emptyInbox() feeds.News {
+	news := feeds.News{Notices: p.inbox, Dropped: p.dropped, Last: p.last}
 	p.inbox, p.dropped = nil, false
 	return news
 }
 
-// distribute appends to every feed what matches. feedsMu is held, so
-// publications keep their order.
-func (p *publisher) distribute(news publication) {
-	for filter, f := range p.feeds {
-		f.add(publication{filter.match(news.notices), news.dropped, news.last})
-	}
-}
-
 // subscribe adds a watcher and returns what it has missed. What is durable by
 // now goes to the watchers that were there before, and not to this one.
-func (p *publisher) subscribe(r leasehold.WatchRequest) (*watcher, []*leasehold.SharedNotice) {
+func (p *publisher) subscribe(r leasehold.WatchRequest) (*feeds.Watcher, []*leasehold.SharedNotice) {
 	p.feedsMu.Lock()
 	defer p.feedsMu.Unlock()
 	p.mu.Lock()
 	news, missed := p.emptyInbox(), p.after(r.After)
 	p.watching.Add(1)
 	p.mu.Unlock()
-	p.distribute(news)
-	filter := filter{r.Prefix, r.Holder}
-	f := p.feeds[filter]
-	if f == nil {
-		f = &feed{filter: filter}
-		p.feeds[filter] = f
-	}
-	f.watchers++
+	p.feeds.Add(news)
+	w := p.feeds.Subscribe(r)
 	if len(missed) != 1 || !missed[0].Reset {
-		missed = filter.match(missed)
+		missed = w.Match(missed)
 	}
-	return &watcher{feed: f, at: f.end()}, missed
+	return w, missed
 }
 
 // after returns the records after a seq, or a reset if the ring has not all of
@@ -193,22 +177,35 @@ func (p *publisher) after(seq uint64) []*leasehold.SharedNotice {
 		return nil
 	}
 	if seq > p.last || len(p.ring) == 0 || seq < p.ring[p.oldest].Seq-1 {
-		return []*leasehold.SharedNotice{resetTo(p.last)}
+		return []*leasehold.SharedNotice{feeds.ResetTo(p.last)}
 	}
 	all := slices.Concat(p.ring[p.oldest:], p.ring[:p.oldest])
 	first, _ := slices.BinarySearchFunc(all, seq+1, func(n *leasehold.SharedNotice, seq uint64) int { return cmp.Compare(n.Seq, seq) })
 	return all[first:]
 }
 
-func (p *publisher) unsubscribe(w *watcher) {
+func (p *publisher) unsubscribe(w *feeds.Watcher) {
 	p.feedsMu.Lock()
 	defer p.feedsMu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w.feed.watchers--; w.feed.watchers == 0 {
-		delete(p.feeds, w.feed.filter)
-	}
+	p.feeds.Unsubscribe(w)
 	if p.watching.Add(-1) == 0 {
 		p.inbox, p.dropped = nil, false
 	}
+}
+
+// Watch implements leasehold.Watcher.
+func (e *Engine) Watch(ctx context.Context, r leasehold.WatchRequest, each func(leasehold.Notice) error) error {
+	return e.WatchBatches(ctx, r, feeds.Single(each))
+}
+
+// WatchBatches implements leasehold.BatchWatcher.
+func (e *Engine) WatchBatches(ctx context.Context, r leasehold.WatchRequest, each func([]*leasehold.SharedNotice) error) error {
+	if err := r.Validate(); err != nil {
+		return e.opError("watch", "", err)
+	}
+	w, missed := e.publisher.subscribe(r)
+	defer e.publisher.unsubscribe(w)
+	return w.Run(ctx, e.kind, e.publisher.closed, missed, each)
 }

@@ -29,14 +29,31 @@ type answer struct {
 // position is a rank in a queue. It has no waiter while it is reserved for a
 // client that may come back.
 type position struct {
-	resource string
-	id       leasehold.ID // zero: it cannot be reserved
+	resource string            // of a plain name
+	claims   []leasehold.Claim // of a set
+	id       leasehold.ID      // zero: it cannot be reserved
 	holder   string
 	priority int
 	order    uint64
 	waiter   *waiter
 	since    machine.Time // start of the wait, which may take several requests
-	until    machine.Time // end of the reservation
+	until    machine.Time // until when it is kept for an absent client
+
+	reserves machine.Time // until when it keeps what it claims free, if it is present
+	lapse    int32        // where it is in state.lapses; -1: it is not
+}
+
+// covers returns what the position is for.
+func (p *position) covers() []leasehold.Claim {
+	return machine.Covers(p.resource, p.claims)
+}
+
+// claimsOrNone returns the claims of a set's position, if there is one.
+func (p *position) claimsOrNone() []leasehold.Claim {
+	if p == nil {
+		return nil
+	}
+	return p.claims
 }
 
 // reservation keeps a position for one absence of its client.
@@ -53,7 +70,7 @@ type interruptedWait struct {
 	left   machine.Instant
 }
 
-// queue is everybody who waits for one resource. Reserved positions are not
+// queue is everybody who waits for one resource, or for any set. Reserved positions are not
 // among the present ones, so a dead client costs the others nothing. It is kept
 // in order, so that it can be listed in steps.
 type queue struct {
@@ -92,26 +109,31 @@ func (q *queue) first() *waiter {
 	return nil
 }
 
-// add puts w at the position, which is new, was reserved, or is returned to.
-func (q *queue) add(p *position, w *waiter) {
+// add puts w at the position, which is new, was reserved, or is returned to. It reports
+// whether the position is present only now.
+func (q *queue) add(p *position, w *waiter) (added bool) {
 	p.waiter, w.position = w, p
 	if !p.id.IsZero() {
 		q.byID[p.id] = p
 	}
-	if _, again := q.present.ReplaceOrInsert(p); !again {
+	_, again := q.present.ReplaceOrInsert(p)
+	if !again {
 		*q.total++
 	}
+	return !again
 }
 
-// remove takes the position out of the queue. A reserved one can be added again.
-func (q *queue) remove(p *position, reserved bool) {
-	if _, was := q.present.Delete(p); was {
+// remove takes the position out of the queue. A reserved one can be added again. It
+// reports whether it was present.
+func (q *queue) remove(p *position, reserved bool) (was bool) {
+	if _, was = q.present.Delete(p); was {
 		*q.total--
 	}
 	p.waiter = nil
 	if !reserved {
 		delete(q.byID, p.id)
 	}
+	return was
 }
 
 // after lists the present positions behind p, one step of them, in the order in

@@ -7,13 +7,14 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/internal/settings"
 )
 
 // loaded is a journal's content, ready to be adopted.
 type loaded struct {
 	JournalState
 	table  *table
-	config config
+	config *settings.Values
 }
 
 // load reads the journal from scratch.
@@ -31,7 +32,7 @@ func load(ctx context.Context, journal Journal) (loaded, error) {
 		return l, err
 	}
 	l.table.sortEnded()
-	l.config, err = configFrom(l.Settings)
+	l.config, err = settings.From(l.Settings)
 	return l, err
 }
 
@@ -134,6 +135,7 @@ func (e *Engine) resume(l loaded, voids ...*batch) {
 		e.record(r)
 	}
 	e.unclaimed, e.unrecorded = nil, nil
+	e.serveAllSets(now) // first: one that comes after a waiter for a plain name yields to it
 	for resource := range e.queues {
 		e.grantToWaiters(now, resource)
 	}

@@ -7,6 +7,9 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/internal/settings"
+	"github.com/leasehold/leasehold/store/local/internal/claims"
+	"github.com/leasehold/leasehold/store/local/internal/heap"
 )
 
 // state is everything that the engine's lock guards. Its methods expect the
@@ -17,7 +20,7 @@ type state struct {
 	lowOnSpace func() bool // the journal's
 
 	table   *table
-	config  config
+	config  *settings.Values
 	clock   clock
 	batches batches
 	token   uint64  // the last one granted
@@ -26,11 +29,15 @@ type state struct {
 	kept    int64   // how many records are not
 	totals  Figures // what of them counts since Open
 
-	queues      map[string]*queue
-	waiters     int               // in all of them
-	lastOrder   uint64            // of the newest position
-	reserved    []reservation     // by end
-	interrupted []interruptedWait // by time
+	queues      map[string]*queue           // of plain names
+	sets        *queue                      // of all others
+	reserving   claims.Index[*position]     // those present in sets, by what they claim
+	lapses      heap.Heap[*position]        // those that reserve it, by the end of that
+	sequences   map[string]map[*waiter]bool // present with Sequence, by holder
+	waiters     int                         // in all of them
+	lastOrder   uint64                      // of the newest position
+	reserved    []reservation               // by end
+	interrupted []interruptedWait           // by time
 
 	down   error // why nothing can be decided, or nil
 	closed bool
@@ -58,14 +65,19 @@ func newState(kind string, journal Journal, l loaded) state {
 		batches:    newBatches(l.Commit + 1),
 		token:      l.Token,
 		queues:     map[string]*queue{},
-		rearm:      make(chan struct{}, 1),
-		sweepNow:   make(chan struct{}, 1),
+		sequences:  map[string]map[*waiter]bool{},
+		lapses: heap.Heap[*position]{
+			Less:  func(a, b *position) bool { return a.reserves < b.reserves },
+			Moved: func(p *position, at int) { p.lapse = int32(at) },
+		},
+		rearm:    make(chan struct{}, 1),
+		sweepNow: make(chan struct{}, 1),
 	}
 	if j, ok := journal.(Spacer); ok {
 		s.lowOnSpace = j.LowOnSpace
 	}
 	s.adopt(l)
-	if s.table.due.len() > 0 && !s.clock.reading.sameBoot(l.Reading) {
+	if s.table.due.Len() > 0 && !s.clock.reading.sameBoot(l.Reading) {
 		s.batches.touch() // or a crash before the first save would lose the time until then
 	}
 	return s
@@ -96,10 +108,17 @@ func (s *state) ready() error {
 	return nil
 }
 
-// tryAcquire runs the rule on a request that is filled in.
-func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id leasehold.ID) machine.Outcome {
+// tryAcquire runs the rule on a request that is filled in. Rank is its position; nil:
+// it has none yet.
+func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id leasehold.ID, rank *position) machine.Outcome {
 	fresh := s.fresh(id)
 	s.checkLimits(now, r.Resource, r.Caller, &fresh)
+	if !s.plainOnly(r) {
+		if rank == nil {
+			rank = s.newRank(r)
+		}
+		return s.tryAmongSets(now, r, fresh, rank)
+	}
 	conflicts := []machine.Row{s.table.row(r.Resource)}
 	return machine.Acquire(now, r, fresh, conflicts, s.table.known(r.ID), machine.Standard)
 }
@@ -125,7 +144,7 @@ func (s *state) checkLimits(now machine.Instant, resource, caller string, fresh 
 }
 
 func (s *state) atLimit(caller string, fresh *machine.Fresh) bool {
-	switch all, each := s.config.maxLeases, s.config.maxLeasesCaller; {
+	switch all, each := s.config.MaxLeases, s.config.MaxLeasesCaller; {
 	case all != leasehold.Unlimited && int64(s.table.live) >= all:
 		fresh.Full, fresh.FullAt = leasehold.SettingMaxLeases, all
 	case each != leasehold.Unlimited && caller != "" && int64(s.table.callers[caller]) >= each:
@@ -150,7 +169,9 @@ func (s *state) apply(now machine.Instant, out machine.Outcome) *batch {
 	if len(out.Steps) > 0 {
 		s.batches.pending.decided++
 	}
+	var freed []leasehold.Claim // of sets, and for them
 	for _, step := range out.Steps {
+		freed = s.freed(step, freed)
 		s.applyStep(now, step)
 	}
 	if out.Granted {
@@ -158,21 +179,31 @@ func (s *state) apply(now machine.Instant, out machine.Outcome) *batch {
 		s.dropPosition(now, out.Row)
 	}
 	for _, step := range out.Steps {
+		freed = s.refuseFormer(now, step.Row, freed)
+	}
+	if out.Granted && len(s.sequences) > 0 {
+		s.refuseCycles(now, out.Row.Holder)
+	}
+	if len(freed) > 0 {
+		s.serveSets(now, freed)
+	}
+	for _, step := range out.Steps {
 		if !step.Row.State.Locked() {
 			s.grantToWaiters(now, step.Row.Resource)
 		}
 	}
-	if out.Row.Resource == "" || dependsOnMore(out.Reason) {
+	if out.Row.Resource == "" || out.Overlap != nil || dependsOnMore(out.Reason) {
 		return s.batches.latest()
 	}
 	return s.seen(out.Row.Resource)
 }
 
 // dependsOnMore says whether a refusal may depend on more than the resource's
-// own row: on another row with the id, on the absence of any, or on a setting.
+// own row: on another row with the id, on the absence of any, on other waiters, or on a
+// setting.
 func dependsOnMore(r leasehold.Reason) bool {
 	switch r {
-	case leasehold.ReasonNotFound, leasehold.ReasonIDInUse, leasehold.ReasonBlockingDisabled,
+	case leasehold.ReasonNotFound, leasehold.ReasonIDInUse, leasehold.ReasonBlockingDisabled, leasehold.ReasonDeadlock,
 		leasehold.ReasonReleased, leasehold.ReasonExpired, leasehold.ReasonBroken:
 		return true
 	}
@@ -233,7 +264,7 @@ func (s *state) record(r leasehold.Record) {
 	r.Seq = s.seq
 	pending := s.batches.pending
 	pending.events = append(pending.events, r)
-	if s.config.keeps(r.Kind) {
+	if s.config.Keeps(r.Kind) {
 		pending.Records = append(pending.Records, r)
 		s.kept++
 	}
@@ -251,12 +282,12 @@ const minSurplus = 1000
 func (s *state) historyLimit() int64 {
 	if !s.lowOnSpace() {
 		s.lowLimit = 0
-		return s.config.historyMaxRows
+		return s.config.HistoryMaxRows
 	}
 	if s.lowLimit == 0 {
 		s.lowLimit = max(minSurplus, s.kept*9/10)
 	}
-	return min(s.lowLimit, s.config.historyMaxRows)
+	return min(s.lowLimit, s.config.HistoryMaxRows)
 }
 
 // refusal turns the outcome's reason into an error that names the holder.
@@ -266,20 +297,27 @@ func (s *state) refusal(op string, now machine.Instant, out machine.Outcome) err
 	}
 	err := &leasehold.Error{
 		Reason: out.Reason, Op: op, Resource: out.Row.Resource, Store: s.kind,
-		Field: out.Field, Problem: out.Problem,
+		Field: out.Field, Problem: out.Problem, Overlap: out.Overlap, Reserved: out.Reserved, Cycle: out.Cycle,
 	}
 	switch out.Reason {
 	case leasehold.ReasonHeld, leasehold.ReasonBreaking:
-		current := out.Row.Lease(now)
+		err.Waiting = s.waiting(out.Row)
+		row := out.Row
+		if out.Blocker != nil {
+			row = *out.Blocker
+		}
+		if !row.State.Locked() {
+			break // the reservation's waiter waits for no lease
+		}
+		current := row.Lease(now)
 		err.Current = &current
 		if out.Reason == leasehold.ReasonBreaking {
 			err.Remaining = current.Remaining
 		}
 		err.RetryAfter = max(0, current.Remaining)
-		err.Waiting = s.waiting(out.Row.Resource)
 	case leasehold.ReasonTooMany:
-		if s.table.due.len() > 0 {
-			err.RetryAfter = max(0, time.Duration(s.table.due.first().row.Ends-now.Clock))
+		if s.table.due.Len() > 0 {
+			err.RetryAfter = max(0, time.Duration(s.table.due.First().row.Ends-now.Clock))
 		}
 	}
 	return err
@@ -294,5 +332,5 @@ func (s *state) releaseUnclaimed(now machine.Instant, row machine.Row) {
 		return
 	}
 	r := leasehold.ReleaseRequest{ID: row.ID, Why: leasehold.WhyAbandoned}
-	s.apply(now, machine.Release(now, r, s.table.row(row.Resource), machine.Standard))
+	s.apply(now, machine.Release(now, r, s.byID(row.ID, ""), machine.Standard))
 }

@@ -25,11 +25,11 @@ var maxEnded = 100_000
 // were written, and whether there are more leases.
 func (s *state) expire(now machine.Instant) (n int, more bool) {
 	for range stepSize {
-		if s.table.due.len() == 0 || s.table.due.first().row.Ends > now.Clock {
+		if s.table.due.Len() == 0 || s.table.due.First().row.Ends > now.Clock {
 			return n, false
 		}
-		ent := s.table.due.first()
-		if s.config.autoExpire || s.waiting(ent.row.Resource) > 0 {
+		ent := s.table.due.First()
+		if s.config.AutoExpire || s.waitedFor(ent.row) {
 			s.apply(now, machine.Expire(now, ent.row))
 			n++
 		} else {
@@ -37,6 +37,11 @@ func (s *state) expire(now machine.Instant) (n int, more bool) {
 		}
 	}
 	return n, true
+}
+
+// waitedFor says whether somebody may wait for the end of the row's lease.
+func (s *state) waitedFor(row machine.Row) bool {
+	return row.Claims != nil || s.reserving.Len() > 0 || s.queues[row.Resource] != nil
 }
 
 // expireLapsed writes one step of the expiries that were left for later.
@@ -58,9 +63,7 @@ func (s *state) expireReservations(now machine.Instant) {
 		}
 		s.reserved = s.reserved[1:]
 		if s.absent(r) {
-			q := s.queues[r.resource]
-			q.remove(r.position, false)
-			s.dropIfEmpty(r.resource, q)
+			s.removeWaiter(r.position, false)
 		}
 	}
 }
@@ -83,7 +86,7 @@ func (s *state) failInterrupted(now machine.Instant) {
 // absent reports whether the client is still away. One that came back has a
 // waiter again, or another reservation.
 func (s *state) absent(r reservation) bool {
-	q := s.queues[r.resource]
+	q := s.queueAt(r.position)
 	return q != nil && q.byID[r.id] == r.position && r.position.waiter == nil && r.until == r.end
 }
 
@@ -114,7 +117,7 @@ func (s *state) forgetOld(now machine.Instant, limit int) (n int) {
 
 // saveClock sees that the clock is committed once a second while leases live.
 func (s *state) saveClock(now machine.Instant) {
-	if s.table.due.len() == 0 {
+	if s.table.due.Len() == 0 {
 		return
 	}
 	if now.Clock >= s.saved+saveEvery && s.batches.latest() == nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/local/internal/claims"
+	"github.com/leasehold/leasehold/store/local/internal/heap"
 )
 
 // table is every row in memory, with an index for each lookup that must not
@@ -18,12 +20,14 @@ type table struct {
 	ids     map[leasehold.ID]*entry // current and former ids, save the scoped
 	names   *btree.BTreeG[*entry]   // by resource
 	holders *btree.BTreeG[*entry]   // by holder, then resource
-	due     heap[*entry]            // live and finite, by end
+	due     heap.Heap[*entry]       // live and finite, by end
 	lapsed  list                    // past their end, which is not written yet
 	ended   list                    // neither active nor breaking, by end; not the scoped
 	scoped  list                    // the same for rows with scoped ids: blob leases
 	live    int                     // how many are active or breaking, the lapsed not counted
 	callers map[string]int          // how many of the live are a caller's
+	claims  claims.Index[*entry]    // live sets, by what they claim
+	notes   claims.Index[*entry]    // sets that have ended and left a note
 }
 
 // entry is one row and its links into the indexes. There may be millions:
@@ -46,9 +50,9 @@ func newTable() *table {
 		names:   btree.NewG(btreeDegree, byName),
 		holders: btree.NewG(btreeDegree, byHolder),
 		callers: map[string]int{},
-		due: heap[*entry]{
-			less:  func(a, b *entry) bool { return a.row.Ends < b.row.Ends },
-			moved: func(e *entry, at int) { e.due = int32(at) },
+		due: heap.Heap[*entry]{
+			Less:  func(a, b *entry) bool { return a.row.Ends < b.row.Ends },
+			Moved: func(e *entry, at int) { e.due = int32(at) },
 		},
 	}
 }
@@ -89,6 +93,7 @@ func (t *table) put(row machine.Row) *entry {
 	} else {
 		t.count(e, -1)
 		t.removeIDs(e)
+		t.removeClaims(e)
 		if e.row.Holder != row.Holder {
 			t.holders.Delete(e)
 			e.row = row
@@ -97,6 +102,9 @@ func (t *table) put(row machine.Row) *entry {
 		e.row = row
 	}
 	t.addIDs(e)
+	if e.row.Claims != nil {
+		t.claimsOf(e).Add(e, e.row.Claims)
+	}
 	t.schedule(e)
 	t.count(e, +1)
 	return e
@@ -106,6 +114,7 @@ func (t *table) put(row machine.Row) *entry {
 func (t *table) drop(e *entry) {
 	t.count(e, -1)
 	t.removeIDs(e)
+	t.removeClaims(e)
 	t.unschedule(e)
 	t.holders.Delete(e)
 	t.names.Delete(e)
@@ -145,17 +154,31 @@ func (t *table) removeIDs(e *entry) {
 	}
 }
 
+func (t *table) removeClaims(e *entry) {
+	if e.row.Claims != nil {
+		t.claimsOf(e).Remove(e, e.row.Claims)
+	}
+}
+
+// claimsOf returns the index that a set stands in.
+func (t *table) claimsOf(e *entry) *claims.Index[*entry] {
+	if e.row.State.Locked() {
+		return &t.claims
+	}
+	return &t.notes
+}
+
 // schedule puts the entry into the heap or the list of its state.
 func (t *table) schedule(e *entry) {
 	finite := e.row.State.Locked() && e.row.Ends != machine.Never
 	if finite && e.due >= 0 {
-		t.due.fix(int(e.due))
+		t.due.Fix(int(e.due))
 		return
 	}
 	t.unschedule(e)
 	switch {
 	case finite:
-		t.due.push(e)
+		t.due.Push(e)
 	case !e.row.State.Locked() && e.row.Scoped:
 		t.scoped.push(e)
 	case !e.row.State.Locked():
@@ -165,7 +188,7 @@ func (t *table) schedule(e *entry) {
 
 func (t *table) unschedule(e *entry) {
 	if e.due >= 0 {
-		t.due.remove(int(e.due))
+		t.due.Remove(int(e.due))
 	}
 	if e.list != nil {
 		e.list.remove(e)
@@ -193,6 +216,17 @@ func (t *table) ofHolder(holder, from string, each func(*entry) bool) {
 	t.holders.AscendGreaterOrEqual(pivot, func(e *entry) bool {
 		return e.row.Holder == holder && each(e)
 	})
+}
+
+// covering returns the entries of the resource and of the sets that have it, ordered by
+// resource.
+func (t *table) covering(resource string) (entries []*entry) {
+	if e := t.rows[resource]; e != nil {
+		entries = append(entries, e)
+	}
+	entries = append(entries, t.claims.Named(resource)...)
+	slices.SortFunc(entries, func(a, b *entry) int { return strings.Compare(a.row.Resource, b.row.Resource) })
+	return entries
 }
 
 // from calls each for all entries, ordered by resource, from the resource on,

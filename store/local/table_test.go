@@ -52,9 +52,9 @@ func TestTableIndexesAgree(t *testing.T) {
 			checkTable(t, tb)
 		}
 		var order []machine.Time
-		for tb.due.len() > 0 {
-			order = append(order, tb.due.first().row.Ends)
-			tb.unschedule(tb.due.first())
+		for tb.due.Len() > 0 {
+			order = append(order, tb.due.First().row.Ends)
+			tb.unschedule(tb.due.First())
 		}
 		if !slices.IsSorted(order) {
 			t.Fatalf("the heap gives ends in the order %v", order)

@@ -38,12 +38,13 @@ func (e *Engine) fireTimer() time.Duration {
 	_, more := e.expire(now)
 	e.failInterrupted(now)
 	e.expireReservations(now)
+	e.lapseReservations(now)
 	e.saveClock(now)
 	if more {
 		return minTimer
 	}
-	if e.table.due.len() > 0 {
-		e.nextWake = min(e.nextWake, e.table.due.first().row.Ends)
+	if e.table.due.Len() > 0 {
+		e.nextWake = min(e.nextWake, e.table.due.First().row.Ends)
 	}
 	if e.nextWake == machine.Never {
 		return time.Hour

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -10,7 +11,7 @@ import (
 
 // Wait implements leasehold.Waiter.
 func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	if err := r.Validate(); err != nil {
+	if err := r.ValidateAll(); err != nil {
 		return leasehold.Grant{}, e.opError("acquire", r.Resource, err)
 	}
 	started := time.Now()
@@ -18,19 +19,30 @@ func (e *Engine) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehol
 	id := freshID(r.ID)
 	var w *waiter
 	d, err := e.decideAndApply(ctx, "acquire", func(now machine.Instant) machine.Outcome {
-		if !e.config.blocking {
+		if !e.config.Blocking {
 			return refuse(r.Resource, leasehold.ReasonBlockingDisabled)
 		}
-		r = e.config.fill(r)
-		if no := e.config.refuseTTL(r.Resource, r.TTL); no.Reason != "" {
+		r = e.config.Fill(r)
+		if no := e.config.RefuseTTL(r.Resource, r.TTL); no.Reason != "" {
 			return no
 		}
-		out := e.tryAcquire(now, r, id)
+		out := e.tryAcquire(now, r, id, nil)
 		if !mustWait(out.Reason) || r.Timeout == 0 {
 			return out
 		}
+		former := e.keptPosition(r).claimsOrNone()
 		if w = e.enqueue(now, r); w == nil {
 			return refuse(r.Resource, leasehold.ReasonIDInUse)
+		}
+		if !slices.Equal(former, r.Claims) {
+			defer e.serveSets(now, former) // it may come back for less
+		}
+		if cycle := e.checkWait(now, w); cycle != nil {
+			p := w.position
+			e.removeWaiter(p, false)
+			e.serveBehind(now, p)
+			w = nil
+			return machine.Outcome{Row: out.Row, Reason: leasehold.ReasonDeadlock, Cycle: cycle}
 		}
 		return machine.Outcome{Row: out.Row} // not refused: it waits
 	})
@@ -93,7 +105,7 @@ func (e *Engine) cancelled(ctx context.Context, w *waiter) error {
 		return e.waitError(now, w, leasehold.ReasonUnknown, context.Cause(ctx))
 	}
 	err := e.waitError(now, w, leasehold.ReasonCancelled, context.Cause(ctx))
-	if e.seen(w.req.Resource) != nil { // the caller does not wait until that is durable
+	if e.batches.latest() != nil { // the caller does not wait until that is durable
 		err.Current, err.RetryAfter = nil, 0
 	}
 	return err

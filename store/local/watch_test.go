@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/internal/feeds"
 )
 
 // watch collects a watcher's notices until its context ends.
@@ -130,22 +131,28 @@ func TestSlowWatcherIsReset(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		for range maxUnread + 2 {
+		for range feeds.MaxUnread + 2 {
 			renew()
 		}
 		close(stuck)
 		synctest.Wait()
 		release(t, e, g)
 		synctest.Wait()
-		want := fmt.Sprintf("1:acquired:r reset@%d %d:released:r ", maxUnread+3, maxUnread+4)
+		want := fmt.Sprintf("1:acquired:r reset@%d %d:released:r ", feeds.MaxUnread+3, feeds.MaxUnread+4)
 		if got := names(notices); got != want {
 			t.Errorf("the stuck watcher was told %q, want %q", got, want)
 		}
 	})
 }
 
-func unread(w *watcher) []*leasehold.SharedNotice {
-	notices, _ := w.read()
+// unread returns what the watcher has not read, and reads it.
+func unread(w *feeds.Watcher) (notices []*leasehold.SharedNotice) {
+	over := make(chan struct{})
+	close(over)
+	w.Run(context.Background(), "", over, nil, func(more []*leasehold.SharedNotice) error {
+		notices = append(notices, more...)
+		return nil
+	})
 	return notices
 }
 
@@ -166,28 +173,6 @@ func TestSlowPublisherResets(t *testing.T) {
 	got = append(got, unread(w)...)
 	if len(got) != 2 || !got[0].Reset || got[0].Seq != replaySize+2 || got[1].Seq != replaySize+3 {
 		t.Errorf("the watcher reads %d notices, want a reset to %d and record %d", len(got), replaySize+2, replaySize+3)
-	}
-}
-
-// A log is as long as a watcher may be behind, give or take as much again.
-func TestLogStaysShort(t *testing.T) {
-	p := newPublisher(0)
-	w, _ := p.subscribe(leasehold.WatchRequest{})
-	for seq := range uint64(10 * maxUnread) {
-		p.add([]leasehold.Record{{Seq: seq + 1}})
-		p.publish()
-		if n := len(w.feed.log); n > 2*maxUnread {
-			t.Fatalf("the log has %d notices, want at most %d", n, 2*maxUnread)
-		}
-		if seq%maxUnread == maxUnread-1 {
-			if got := unread(w); len(got) != maxUnread || got[0].Seq != seq+2-maxUnread || got[maxUnread-1].Seq != seq+1 {
-				t.Fatalf("a watcher reads %d notices up to record %d, want all %d", len(got), seq+1, maxUnread)
-			}
-		}
-	}
-	p.unsubscribe(w)
-	if len(p.feeds) > 0 || p.watching.Load() != 0 {
-		t.Errorf("%d feeds are left, want none", len(p.feeds))
 	}
 }
 

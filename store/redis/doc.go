@@ -16,6 +16,9 @@
 // by the server's own settings, or choose a store with consensus. The page
 // docs/stores/redis.md says what holds when.
 //
+// A lease is on one resource: claims and notes are refused as ErrUnsupported before any
+// call, and AcquireRequest.Sequence is ignored.
+//
 // How the package is organised:
 //
 //   - lua/: the rules, twin of package machine; begin.lua begins every script.

@@ -46,7 +46,7 @@ func (s *Store) tryAcquire(ctx context.Context, r leasehold.AcquireRequest, how 
 	if a.flag == "granted" {
 		g.Metadata = maps.Clone(r.Metadata)
 	}
-	s.sweeper.ends(g.Remaining)
+	s.sweeper.EndsIn(g.Remaining)
 	if tooLate(g.TTL, sent) {
 		return leasehold.Grant{}, s.giveBack(g, made)
 	}
@@ -123,7 +123,7 @@ func (s *Store) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.
 	}
 	l := a.row.owned(resource, a.now)
 	s.queues.EndsIn(resource, l.Remaining)
-	s.sweeper.ends(l.Remaining)
+	s.sweeper.EndsIn(l.Remaining)
 	if tooLate(l.TTL, sent) {
 		return leasehold.Lease{}, s.failure("renew", resource, lost{errTooLate})
 	}
@@ -175,7 +175,7 @@ func (s *Store) Break(ctx context.Context, r leasehold.BreakRequest) (leasehold.
 	l := a.row.lease(r.Resource, a.now)
 	s.breakIndexed(ctx, r.Resource, a)
 	s.queues.EndsIn(r.Resource, l.Remaining)
-	s.sweeper.ends(l.Remaining)
+	s.sweeper.EndsIn(l.Remaining)
 	return l, nil
 }
 

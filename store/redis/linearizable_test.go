@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,62 +26,23 @@ func faultyClient(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
-// disturb breaks the network and the server in turns until ctx ends. It returns
-// how many faults there were.
-func disturb(ctx context.Context, network *testserver.Network, server *testserver.Server, seed uint64) int {
-	random := rand.New(rand.NewPCG(seed, 1))
-	sleep := func(most int) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(10+random.IntN(most)) * time.Millisecond):
-		}
-	}
-	n := 0
-	for ; ctx.Err() == nil; n++ {
-		switch random.IntN(6) {
-		case 0:
-			network.Cut()
-		case 1:
-			network.Delay(20*time.Millisecond, 20*time.Millisecond)
-		case 2:
-			network.Reset()
-		case 3:
-			network.ResetRequests()
-		case 4:
-			network.Swallow()
-		case 5:
-			server.Restart()
-		}
-		sleep(50)
-		network.Heal()
-		sleep(100)
-	}
-	return n
-}
-
 // TestLinearizable breaks connections and the server while 16 workers acquire,
 // renew, transfer, break and release; the server writes every command to its disk
 // before it answers.
 func TestLinearizable(t *testing.T) {
 	server := testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	network := testserver.Proxy(t, server.Addr)
-	rounds := soak.Rounds(6, 60)
-	faults, calls, doubts, grants := 0, 0, 0, 0
-	for round := range rounds {
-		s := openOn(t, faultyClient(t, network.Addr), &Options{KeyPrefix: fmt.Sprintf("round%d:", round), NoHistory: round%2 == 1})
-		ctx, stop := context.WithCancel(t.Context())
-		var disturber sync.WaitGroup
-		disturber.Go(func() { faults += disturb(ctx, network, server, uint64(round)) })
-		rec := storetest.Hammer(t, s, &storetest.LoadOptions{Workers: 16, Calls: 60, Resources: 4, Seed: uint64(round), Waiting: true})
-		stop()
-		disturber.Wait()
-		storetest.CheckHistory(t, rec)
-		calls, doubts, grants = calls+rec.Len(), doubts+rec.InDoubt(), grants+rec.Grants()
-	}
-	t.Logf("%d calls, %d grants, %d answers lost, %d faults", calls, grants, doubts, faults)
-	if faults == 0 || doubts == 0 || grants == 0 {
-		t.Error("too little happened to say anything")
-	}
+	storetest.HammerWithFaults(t, storetest.FaultLoad{
+		Rounds: soak.Rounds(6, 30),
+		Calls:  60,
+		Open: func(round int) leasehold.Store {
+			o := &Options{KeyPrefix: fmt.Sprintf("round%d:", round), NoHistory: round%2 == 1}
+			return openOn(t, faultyClient(t, network.Addr), o)
+		},
+		Disturb: func(ctx context.Context, round int) int {
+			return network.Disturb(ctx, uint64(round), 50*time.Millisecond, 100*time.Millisecond, server.Restart)
+		},
+	})
 }
 
 // TestCheckerCatchesBrokenScripts breaks a script on purpose: the checker must see

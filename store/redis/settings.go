@@ -75,6 +75,6 @@ func (s *Store) storeSetting(ctx context.Context, setting leasehold.Setting) err
 	if err != nil {
 		return s.failure("settings", "", err)
 	}
-	s.sweeper.ends(time.Millisecond) // a setting may concern the sweep
+	s.sweeper.EndsIn(time.Millisecond) // a setting may concern the sweep
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/internal/sweeper"
 	"github.com/leasehold/leasehold/store/internal/waitqueue"
 	"github.com/redis/go-redis/v9"
 )
@@ -27,7 +28,7 @@ type Store struct {
 
 	queues     *waitqueue.Queues
 	subscriber subscriber
-	sweeper    sweeper
+	sweeper    *sweeper.Sweeper
 
 	lifetime context.Context // ends with Close
 	end      context.CancelFunc
@@ -81,9 +82,8 @@ func newStore(client redis.UniversalClient, o Options, owned bool) *Store {
 		s.indexKeys = append(s.indexKeys, key)
 	}
 	s.queues = waitqueue.New(waitqueue.Options{Store: kind, Try: s.tryWaiting, Repeat: s.tryRepeating, Release: s.Release, Failed: s.waitFailed})
-	s.sweeper.wake = make(chan struct{}, 1)
-	s.sweeper.plan(maxPause) // before it starts: a lease may be granted sooner than it runs
-	s.start(s.sweepLoop)
+	s.sweeper = sweeper.New()
+	s.start(func(ctx context.Context) { s.sweeper.Run(ctx, s.sweepOnce) })
 	return s
 }
 

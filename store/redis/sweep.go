@@ -4,101 +4,37 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/internal/sweeper"
 )
 
-// maxPause is how long the sweep sleeps at most. Leases that this process granted
-// or renewed wake it in time; this is for those of a process that died.
-const maxPause = 30 * time.Second
-
-// sweeper records expiries as they fall due, purges the history and tidies the
-// indexes. No lease depends on it.
-type sweeper struct {
-	wake chan struct{} // of one: an end is nearer than planned
-
-	mu   sync.Mutex
-	next time.Time // when the loop looks again
-}
-
-// ends says that a lease ends after d.
-func (w *sweeper) ends(d time.Duration) {
-	if d == leasehold.Infinite {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if at := time.Now().Add(d + time.Millisecond); at.Before(w.next) {
-		w.next = at
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// plan says when the loop looks again.
-func (w *sweeper) plan(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.next = time.Now().Add(d)
-}
-
-func (w *sweeper) pause() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Until(w.next)
-}
-
-// sweepLoop runs until the store is closed.
-func (s *Store) sweepLoop(ctx context.Context) {
-	tidied := time.Now()
-	for {
-		timer := time.NewTimer(max(time.Millisecond, s.sweeper.pause()))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-s.sweeper.wake:
-			timer.Stop()
-			continue
-		case <-timer.C:
-		}
-		s.sweeper.plan(maxPause) // ends that come while it looks may be nearer
-		next, interval, err := s.sweepOnce(ctx, tidied)
+// sweepOnce records expiries that are due, and purges the history and tidies the
+// indexes if that is longer ago than the interval. It answers when the next end is due.
+// No lease depends on it.
+func (s *Store) sweepOnce(ctx context.Context, ago time.Duration) (next time.Duration, tidied bool, err error) {
+	defer func() {
 		if err != nil {
 			s.opts.Logger.Debug("redis: the sweep failed and will be repeated", "err", err)
-			continue
 		}
-		if time.Since(tidied) >= interval {
-			tidied = time.Now()
-		}
-		s.sweeper.ends(next)
-	}
-}
-
-// sweepOnce records what is due, and tidies if the interval since the last time
-// is over. It answers when the next end is due.
-func (s *Store) sweepOnce(ctx context.Context, tidied time.Time) (next, interval time.Duration, err error) {
-	interval, err = s.cleanupInterval(ctx)
+	}()
+	interval, err := s.cleanupInterval(ctx)
 	if err != nil {
-		return maxPause, 0, err
+		return 0, false, err
 	}
-	tidy := time.Since(tidied) >= interval
-	next = maxPause
+	tidied, next = ago >= interval, sweeper.MaxPause
 	if s.recording {
-		if _, next, err = s.recordEnds(ctx, tidy); err != nil {
-			return maxPause, 0, err
+		if _, next, err = s.recordEnds(ctx, tidied); err != nil {
+			return 0, false, err
 		}
 	}
-	if tidy {
-		if _, err := s.tidy(ctx); err != nil {
-			return maxPause, 0, err
+	if tidied {
+		if _, err = s.tidy(ctx); err != nil {
+			return 0, false, err
 		}
 	}
-	return min(next, interval), interval, nil
+	return min(next, interval), tidied, nil
 }
 
 func (s *Store) cleanupInterval(ctx context.Context) (time.Duration, error) {
@@ -111,7 +47,7 @@ func (s *Store) cleanupInterval(ctx context.Context) (time.Duration, error) {
 			return time.Duration(setting.Value.(int64)) * time.Second, nil
 		}
 	}
-	return maxPause, nil
+	return sweeper.MaxPause, nil
 }
 
 // Cleanup implements leasehold.Cleaner.
@@ -154,7 +90,7 @@ func (s *Store) recordEnds(ctx context.Context, all bool) (count int, next time.
 		case err != nil:
 			return count, 0, err
 		case ms < 0:
-			return count, maxPause, nil
+			return count, sweeper.MaxPause, nil
 		case ms > 0:
 			return count, time.Duration(ms) * time.Millisecond, nil
 		}

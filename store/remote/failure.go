@@ -67,7 +67,16 @@ func (s *Store) refusal(c *call, r reply) error {
 	if e.Resource == "" {
 		e.Resource = c.resource
 	}
+	if e.Reason == leasehold.ReasonInvalid && unknownName(e.Problem) {
+		e.Reason = leasehold.ReasonUnsupported
+	}
 	return e
+}
+
+// unknownName reports whether the server does not know a field or parameter that this
+// client sends: it is older than what was requested.
+func unknownName(problem string) bool {
+	return strings.HasPrefix(problem, "is no field of this call") || strings.HasPrefix(problem, "is no parameter of this call")
 }
 
 func (r reply) isProblem() bool {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/wire"
@@ -11,7 +13,7 @@ import (
 
 // Acquire implements leasehold.Store.
 func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	if err := r.Validate(); err != nil {
+	if err := r.ValidateAll(); err != nil {
 		return leasehold.Grant{}, localError("acquire", r.Resource, err)
 	}
 	c := &call{op: "acquire", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/acquire", body: wire.FromAcquire(r, false)}
@@ -29,11 +31,20 @@ func (s *Store) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leaseh
 // caller must not rely on the lease of another.
 func (s *Store) checkGrant(ctx context.Context, c *call, r leasehold.AcquireRequest, w wire.Grant, blocking bool) (leasehold.Grant, error) {
 	g, err := w.Grant(blocking)
-	if err != nil || g.Resource != r.Resource || g.Holder != r.Holder || g.Token == 0 ||
+	if err != nil || !covers(g.Lease, r) || g.Holder != r.Holder || g.Token == 0 ||
 		g.ID.IsZero() || !r.ID.IsZero() && g.ID != r.ID {
 		return leasehold.Grant{}, s.failure(ctx, c, errNonsense)
 	}
 	return g, nil
+}
+
+// covers reports whether the lease is on what was requested. The server names one of
+// several resources.
+func covers(l leasehold.Lease, r leasehold.AcquireRequest) bool {
+	if len(r.Claims) == 0 {
+		return l.Resource == r.Resource && len(l.Claims) == 0
+	}
+	return strings.HasPrefix(l.Resource, leasehold.SetPrefix) && slices.Equal(l.Claims, r.Claims)
 }
 
 // Renew implements leasehold.Store.
@@ -43,7 +54,7 @@ func (s *Store) Renew(ctx context.Context, r leasehold.RenewRequest) (leasehold.
 
 // Release implements leasehold.Store.
 func (s *Store) Release(ctx context.Context, r leasehold.ReleaseRequest) (leasehold.Lease, error) {
-	return s.lease(ctx, r.Validate(), &call{op: "release", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/release", body: wire.FromRelease(r)})
+	return s.lease(ctx, r.ValidateAll(), &call{op: "release", resource: r.Resource, effect: writes, batch: true, target: "/v1/leases/release", body: wire.FromRelease(r)})
 }
 
 // Change implements leasehold.Changer.
@@ -53,7 +64,7 @@ func (s *Store) Change(ctx context.Context, r leasehold.ChangeRequest) (leasehol
 
 // Transfer implements leasehold.Transferer.
 func (s *Store) Transfer(ctx context.Context, r leasehold.TransferRequest) (leasehold.Lease, error) {
-	return s.lease(ctx, r.Validate(), &call{op: "transfer", resource: r.Resource, effect: writes, target: "/v1/leases/transfer", body: wire.FromTransfer(r)})
+	return s.lease(ctx, r.ValidateAll(), &call{op: "transfer", resource: r.Resource, effect: writes, target: "/v1/leases/transfer", body: wire.FromTransfer(r)})
 }
 
 // Break implements leasehold.Breaker.

@@ -14,11 +14,13 @@ import (
 
 // List implements leasehold.Lister.
 func (s *Store) List(ctx context.Context, r leasehold.ListRequest) (leasehold.LeasePage, error) {
-	if err := r.Validate(); err != nil {
+	if err := r.ValidateAll(); err != nil {
 		return leasehold.LeasePage{}, localError("list", "", err)
 	}
 	q := &query{path: "/v1/leases"}
 	q.filter(r.Resource, r.Prefix, r.Holder)
+	q.add("namespace", r.Namespace)
+	q.add("path", r.Path)
 	for _, state := range r.States {
 		q.add("status", state.String())
 	}

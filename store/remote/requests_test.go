@@ -32,6 +32,28 @@ func TestRequests(t *testing.T) {
 			`POST /v1/leases/acquire {"resource":"r","holder":"h"}`},
 		{func(ctx context.Context) error { r := request(); r.ID = id; _, err := s.Wait(ctx, r); return err },
 			`POST /v1/leases/acquire {"resource":"r","holder":"h","lease_id":"` + shown + `","blocking":true}`},
+		{func(ctx context.Context) error { _, err := s.Acquire(ctx, claims()); return err },
+			`POST /v1/leases/acquire {"claims":[{"namespace":"repo","pattern":"src/**","mode":"exclusive"},{"pattern":"go.mod","mode":"shared"}],"holder":"h"}`},
+		{func(ctx context.Context) error {
+			r := claims()
+			r.ID, r.Sequence, r.Timeout = id, true, time.Second
+			_, err := s.Wait(ctx, r)
+			return err
+		},
+			`POST /v1/leases/acquire {"claims":[{"namespace":"repo","pattern":"src/**","mode":"exclusive"},{"pattern":"go.mod","mode":"shared"}],"holder":"h",` +
+				`"lease_id":"` + shown + `","blocking":true,"timeout_ms":1000,"sequence":true}`},
+		{func(ctx context.Context) error {
+			_, err := s.Release(ctx, leasehold.ReleaseRequest{ID: id, Note: "n"})
+			return err
+		}, `POST /v1/leases/release {"lease_id":"` + shown + `","note":"n"}`},
+		{func(ctx context.Context) error {
+			_, err := s.Transfer(ctx, leasehold.TransferRequest{ID: id, To: "x", Note: "n"})
+			return err
+		}, `POST /v1/leases/transfer {"lease_id":"` + shown + `","to_holder":"x","note":"n"}`},
+		{func(ctx context.Context) error {
+			_, err := s.List(ctx, leasehold.ListRequest{Namespace: "a b", Path: "src/**"})
+			return err
+		}, `GET /v1/leases?namespace=a+b&path=src%2F%2A%2A`},
 		{func(ctx context.Context) error { _, err := s.Renew(ctx, leasehold.RenewRequest{ID: id}); return err },
 			`POST /v1/leases/renew {"lease_id":"` + shown + `"}`},
 		{func(ctx context.Context) error {
@@ -107,6 +129,12 @@ func TestInvalidInputIsNotSent(t *testing.T) {
 	_, why := s.ReleaseHolder(ctx, "h", "\n")
 	_, noKey := s.SetSetting(ctx, "..", 1)
 	_, noValue := s.SetSetting(ctx, leasehold.SettingDefaultTTL, "long")
+	_, both := s.Acquire(ctx, leasehold.AcquireRequest{Resource: "r", Claims: claims().Claims, Holder: "h"})
+	_, pattern := s.Wait(ctx, leasehold.AcquireRequest{Claims: leasehold.Paths("repo", "a**"), Holder: "h"})
+	_, path := s.List(ctx, leasehold.ListRequest{Path: "src"})
+	long := strings.Repeat("n", leasehold.MaxNote+1)
+	_, note := s.Release(ctx, leasehold.ReleaseRequest{ID: id, Note: long})
+	_, handed := s.Transfer(ctx, leasehold.TransferRequest{ID: id, To: "x", Note: long})
 	_, noJSON := s.SetSetting(ctx, "of_a_newer_server", func() {})
 	for _, c := range []struct {
 		err       error
@@ -117,6 +145,7 @@ func TestInvalidInputIsNotSent(t *testing.T) {
 		{find, "find", "lease_id"}, {status, "status", "resource"}, {list, "list", "limit"}, {history, "history", "event"},
 		{nobody, "force-release", "holder"}, {why, "force-release", "reason"},
 		{noKey, "set", "key"}, {noValue, "set", leasehold.SettingDefaultTTL}, {noJSON, "set", "value"},
+		{both, "acquire", "resource"}, {pattern, "acquire", "paths"}, {path, "list", "namespace"}, {note, "release", "note"}, {handed, "transfer", "note"},
 	} {
 		e := typed(t, c.op, c.err, leasehold.ReasonInvalid)
 		if e.Op != c.op || e.Field != c.field {
@@ -145,6 +174,11 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 		{"Acquire", grantOf("other", "h", "7"), func() error { _, err := s.Acquire(ctx, request()); return err }, leasehold.ReasonUnknown},
 		{"Acquire", grantOf("r", "h", "0"), func() error { _, err := s.Acquire(ctx, request()); return err }, leasehold.ReasonUnknown},
 		{"Wait", melted, func() error { _, err := s.Wait(ctx, request()); return err }, leasehold.ReasonUnknown},
+		{"Acquire of several", grantOf("__set__7", "h", "7"), func() error { _, err := s.Acquire(ctx, claims()); return err }, leasehold.ReasonUnknown},
+		{"Acquire of several", `{"claims":` + claimsOf + `,` + grantOf("go.mod", "h", "7")[1:], func() error { _, err := s.Acquire(ctx, claims()); return err }, leasehold.ReasonUnknown},
+		{"Acquire of several", `{"claims":` + strings.Replace(claimsOf, "shared", "exclusive", 1) + `,` + grantOf("__set__7", "h", "7")[1:],
+			func() error { _, err := s.Acquire(ctx, claims()); return err }, leasehold.ReasonUnknown},
+		{"Acquire of one", `{"claims":` + claimsOf + `,` + grantOf("r", "h", "7")[1:], func() error { _, err := s.Acquire(ctx, request()); return err }, leasehold.ReasonUnknown},
 		{"Release", melted, func() error {
 			_, err := s.Release(ctx, leasehold.ReleaseRequest{ID: leasehold.NewID()})
 			return err
@@ -160,6 +194,15 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 		typed(t, c.call, c.err(), c.want)
 	}
 }
+
+// claims is a request for several.
+func claims() leasehold.AcquireRequest {
+	shared := leasehold.Claim{Pattern: "go.mod", Mode: leasehold.Shared}
+	return leasehold.AcquireRequest{Claims: append(leasehold.Paths("repo", "src/**"), shared), Holder: "h"}
+}
+
+// claimsOf is what a grant of claims has.
+const claimsOf = `[{"namespace":"repo","pattern":"src/**","mode":"exclusive"},{"pattern":"go.mod","mode":"shared"}]`
 
 // grantOf is a grant that may not match the request.
 func grantOf(resource, holder, token string) string {

@@ -23,8 +23,8 @@ const (
 	maxHead = 256 << 10
 
 	// maxAnswer is how much of an answer is read. The longest list page is
-	// shorter.
-	maxAnswer = 64 << 20
+	// shorter, even if all names, metadata and patterns need escapes.
+	maxAnswer = 192 << 20
 )
 
 var (

@@ -15,7 +15,7 @@ import (
 // server keeps the place of a caller's id for a while, and Wait sends the request
 // again for as long as that lasts.
 func (s *Store) Wait(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
-	if err := r.Validate(); err != nil {
+	if err := r.ValidateAll(); err != nil {
 		return leasehold.Grant{}, localError("acquire", r.Resource, err)
 	}
 	w := &wait{Store: s, request: r, started: time.Now(), ownID: r.ID.IsZero()}

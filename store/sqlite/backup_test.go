@@ -15,6 +15,8 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/local"
 )
 
 // TestBackupAndRestore copies a store that is being hammered. The copy holds
@@ -83,6 +85,32 @@ func TestBackupAndRestore(t *testing.T) {
 	w.checkHistory(t, s)
 	w.checkOrphans(t, w.listAll(t, s))
 	t.Logf("%d leases before the backup, %d in all", len(before), len(acked))
+}
+
+// TestBackupKeepsClaims, and notes, of a lease that is live and of one that has ended.
+func TestBackupKeepsClaims(t *testing.T) {
+	dir := t.TempDir()
+	path, backup, restored := filepath.Join(dir, "leases.db"), filepath.Join(dir, "backup.db"), filepath.Join(dir, "restored.db")
+	live, ended := setRow(leasehold.StateActive), setRow(leasehold.StateReleased)
+	ended.Resource, ended.ID, ended.Ends = leasehold.SetPrefix+"13", leasehold.NewID(), 1
+	j := openAt(t, path, Options{})
+	_, state := mustLoad(t, j)
+	mustCommit(t, j, &local.Batch{Counters: state.Counters, Rows: []local.RowChange{{Row: live}, {Row: ended}}})
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := newStore(t, path, nil)
+	if err := s.Backup(t.Context(), backup); err != nil {
+		t.Fatalf("Backup() = %v", err)
+	}
+	s.Close()
+	if err := Restore(t.Context(), backup, restored, nil); err != nil {
+		t.Fatalf("Restore() = %v", err)
+	}
+	rows, _ := mustLoad(t, openAt(t, restored, Options{}))
+	if diff := cmp.Diff([]machine.Row{live, ended}, rows, sameRows); diff != "" {
+		t.Errorf("after the restore (-want +got):\n%s", diff)
+	}
 }
 
 // waitFor waits until f is true.
@@ -350,6 +378,9 @@ func firstSchema(t *testing.T, path string) {
 		ALTER TABLE lease_counters DROP COLUMN wall_clock;
 		ALTER TABLE lease_counters DROP COLUMN kept;
 		ALTER TABLE leases DROP COLUMN caller;
+		ALTER TABLE leases DROP COLUMN claims;
+		ALTER TABLE leases DROP COLUMN notes;
+		DROP TABLE lease_move;
 		DELETE FROM migrations WHERE version > 1;
 		PRAGMA user_version = 1;`)
 }

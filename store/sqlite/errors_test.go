@@ -12,6 +12,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/store/local"
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 	"zombiezen.com/go/sqlite"
 )
 
@@ -30,7 +31,7 @@ func TestFileErr(t *testing.T) {
 		{sqlite.ResultBusy.ToError(), ErrInUse, "locked by another program"},
 		{sqlite.ResultReadOnly.ToError(), ErrReadOnly, "check the rights"},
 		{sqlite.ResultCantOpen.ToError(), ErrReadOnly, "check the rights"},
-		{errMalformed, ErrDamaged, "restore the last backup"},
+		{dbfile.ErrMalformed, ErrDamaged, "restore the last backup"},
 		{syscall.ENOSPC, ErrFull, "free some space"},
 		{syscall.EROFS, ErrReadOnly, "check the rights"},
 		{fs.ErrPermission, ErrReadOnly, "check the rights"},
@@ -38,18 +39,18 @@ func TestFileErr(t *testing.T) {
 		{errors.New("something else"), nil, "something else"},
 		{context.Canceled, context.Canceled, "canceled"},
 	} {
-		got := fileErr("/x/leases.db", fmt.Errorf("while working: %w", c.err))
+		got := dbfile.Describe("/x/leases.db", fmt.Errorf("while working: %w", c.err))
 		if !errors.Is(got, c.err) || c.what != nil && !errors.Is(got, c.what) || !strings.Contains(got.Error(), c.says) {
 			t.Errorf("fileErr(%v) = %v, want %v that says %q", c.err, got, c.what, c.says)
 		}
-		if again := fileErr("/y", got); again != got && errors.As(got, new(*fileError)) {
+		if again := dbfile.Describe("/y", got); again != got && errors.As(got, new(*dbfile.FileError)) {
 			t.Errorf("fileErr(%v) once more = %v", got, again)
 		}
 	}
-	if err := unavailable("open", "/x", nil); err != nil {
+	if err := dbfile.Unavailable("open", "/x", nil); err != nil {
 		t.Errorf("unavailable(nil) = %v", err)
 	}
-	if err := unavailable("open", "/x", syscall.ENOSPC); leasehold.ReasonOf(err) != leasehold.ReasonUnavailable || !errors.Is(err, ErrFull) {
+	if err := dbfile.Unavailable("open", "/x", syscall.ENOSPC); leasehold.ReasonOf(err) != leasehold.ReasonUnavailable || !errors.Is(err, ErrFull) {
 		t.Errorf("unavailable(ENOSPC) = %v", err)
 	}
 }
@@ -58,7 +59,7 @@ func TestFileErr(t *testing.T) {
 // the journal works on when there is space again.
 func TestFullDatabase(t *testing.T) {
 	j := newJournal(t, Options{})
-	if err := run(j.writer.conn, "PRAGMA max_page_count = 10"); err != nil {
+	if err := dbfile.Run(j.writer.Conn, "PRAGMA max_page_count = 10"); err != nil {
 		t.Fatal(err)
 	}
 	b := batchOf(2000)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/store/local"
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 	"zombiezen.com/go/sqlite"
 )
 
@@ -23,7 +24,7 @@ import (
 func checkKept(t *testing.T, s *Store) {
 	t.Helper()
 	err := s.journal.read(t.Context(), &s.journal.readers, func(conn *sqlite.Conn) error {
-		off, err := queryInt(conn, "SELECT kept - (SELECT count(*) FROM lease_history WHERE seq > purged) FROM lease_counters")
+		off, err := dbfile.QueryInt(conn, "SELECT kept - (SELECT count(*) FROM lease_history WHERE seq > purged) FROM lease_counters")
 		if off != 0 {
 			t.Errorf("the count of history records is off by %d", off)
 		}

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 )
 
 // TestRewriteLog: the log has the same content afterwards.
 func TestRewriteLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	if err := rewriteLog(path); err != nil {
+	if err := dbfile.RewriteLog(path); err != nil {
 		t.Errorf("rewriteLog() without a log = %v", err)
 	}
 	for _, size := range []int{0, 1, 1 << 20, 1<<20 + 7, 3 << 20} {
@@ -20,7 +22,7 @@ func TestRewriteLog(t *testing.T) {
 			log[i] = byte(rand.Uint32())
 		}
 		write(t, path+"-wal", string(log))
-		if err := rewriteLog(path); err != nil {
+		if err := dbfile.RewriteLog(path); err != nil {
 			t.Errorf("rewriteLog(%d bytes) = %v", size, err)
 		}
 		if got, err := os.ReadFile(path + "-wal"); err != nil || !bytes.Equal(got, log) {
@@ -33,7 +35,7 @@ func TestRewriteLog(t *testing.T) {
 	if err := os.Mkdir(path+"-wal", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := rewriteLog(path); err == nil {
+	if err := dbfile.RewriteLog(path); err == nil {
 		t.Error("rewriteLog() of a directory = nil, want an error")
 	}
 }

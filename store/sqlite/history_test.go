@@ -15,6 +15,7 @@ import (
 	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/local"
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 	"zombiezen.com/go/sqlite"
 )
 
@@ -140,8 +141,8 @@ func TestPurgePoint(t *testing.T) {
 // and deleted in steps by the commits after it.
 func TestPurgeHidesAtOnce(t *testing.T) {
 	j := newJournal(t, Options{Durability: DurabilityNormal})
-	n := 3*purgeLimit + 10
-	purged := uint64(3*purgeLimit + 5)
+	n := 3*dbfile.PurgeLimit + 10
+	purged := uint64(3*dbfile.PurgeLimit + 5)
 	mustCommit(t, j, &local.Batch{Counters: local.Counters{Commit: 1, Seq: uint64(n)}, Records: records(n)})
 	counters := local.Counters{Commit: 2, Seq: uint64(n), Purged: purged}
 	mustCommit(t, j, &local.Batch{Counters: counters})
@@ -157,7 +158,7 @@ func TestPurgeHidesAtOnce(t *testing.T) {
 		counters.Commit++
 		mustCommit(t, j, &local.Batch{Counters: counters})
 	}
-	if diff := cmp.Diff([]int64{2*purgeLimit + 10, purgeLimit + 10, 10, 5, 5}, left); diff != "" {
+	if diff := cmp.Diff([]int64{2*dbfile.PurgeLimit + 10, dbfile.PurgeLimit + 10, 10, 5, 5}, left); diff != "" {
 		t.Errorf("records in the file, commit by commit (-want +got):\n%s", diff)
 	}
 	mustLoad(t, j)
@@ -170,8 +171,8 @@ func TestPurgeHidesAtOnce(t *testing.T) {
 // TestHistoryInSteps: a scan that is cut into steps finds what one in one piece
 // does, while records come and go.
 func TestHistoryInSteps(t *testing.T) {
-	defer func(was time.Duration) { scanStep = was }(scanStep)
-	scanStep = -1
+	defer func(was time.Duration) { dbfile.ScanStep = was }(dbfile.ScanStep)
+	dbfile.ScanStep = -1
 	j := newJournal(t, Options{})
 	const n = 3000
 	all := records(n)
@@ -195,10 +196,10 @@ func TestHistoryInSteps(t *testing.T) {
 			t.Errorf("%s: History() (-want +got):\n%s", name, diff)
 		}
 	}
-	s := &scan{HistoryQuery: local.HistoryQuery{Holder: "nobody", Limit: 1}}
+	s := &dbfile.Scan{HistoryQuery: local.HistoryQuery{Holder: "nobody", Limit: 1}}
 	steps := 0
-	for ; !s.done; steps++ {
-		if err := j.read(t.Context(), &j.scanners, s.step); err != nil {
+	for ; !s.Done; steps++ {
+		if err := j.read(t.Context(), &j.scanners, s.Step); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -227,7 +228,7 @@ func TestScansLeaveReadersAlone(t *testing.T) {
 func inFile(t testing.TB, j *journal, sql string) (n int64) {
 	t.Helper()
 	err := j.read(context.Background(), &j.readers, func(conn *sqlite.Conn) (err error) {
-		n, err = queryInt(conn, sql)
+		n, err = dbfile.QueryInt(conn, sql)
 		return err
 	})
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
+
 	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/machine"
@@ -20,12 +22,12 @@ import (
 type journal struct {
 	path       string
 	durability Durability
-	lock       *lock
+	lock       *dbfile.Lock
 	reserve    *reserve
 	log        *slog.Logger
 
-	writer *writer // nil before Load and after a failed commit
-	failed *writer // the one whose commit failed; Load closes it
+	writer *dbfile.Writer // nil before Load and after a failed commit
+	failed *dbfile.Writer // the one whose commit failed; Load closes it
 
 	turns *turns.Turns // of scans
 
@@ -50,11 +52,11 @@ const (
 // openJournal locks the file and prepares it. Load opens it.
 func openJournal(ctx context.Context, path string, opts Options) (*journal, error) {
 	if opts.MustExist {
-		if err := mustExist(path); err != nil {
+		if err := dbfile.MustExist(path); err != nil {
 			return nil, err
 		}
 	}
-	path, err := resolve(path)
+	path, err := dbfile.Resolve(path)
 	if err != nil {
 		return nil, err
 	}
@@ -66,20 +68,20 @@ func openJournal(ctx context.Context, path string, opts Options) (*journal, erro
 		turns: turns.New(scanShare, 0),
 	}
 	err = j.withReserve(func() error {
-		j.lock, err = lockDatabase(path, opts.Reach)
+		j.lock, err = dbfile.LockAlone(path, opts.Reach)
 		return err
 	})
 	if err != nil {
 		j.reserve.close()
 		return nil, err
 	}
-	err = j.withReserve(func() error { return prepare(ctx, path, opts.Modules) })
+	err = j.withReserve(func() error { return dbfile.Prepare(ctx, path, opts.Modules, dbfile.ForEngine(path, opts.BlobsOnly)) })
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 		j.reserve.close()
-		return nil, errors.Join(fileErr(path, err), j.lock.unlock())
+		return nil, errors.Join(dbfile.Describe(path, err), j.lock.Unlock())
 	}
 	j.reserve.create()
 	return j, nil
@@ -103,7 +105,7 @@ func (j *journal) isFull(err error) bool {
 	case sqlite.ResultIOErr, sqlite.ResultCantOpen:
 		return diskFull(j.path)
 	}
-	return noSpace(err)
+	return dbfile.NoSpace(err)
 }
 
 // LowOnSpace implements local.Spacer.
@@ -113,10 +115,10 @@ func (j *journal) LowOnSpace() bool { return j.reserve.freed.Load() }
 // whatever happened to earlier handles and syncs.
 func (j *journal) Load(ctx context.Context, each func(machine.Row) error) (state local.JournalState, err error) {
 	if err := j.withReserve(j.open); err != nil { // before each is called: it must not be called twice
-		return local.JournalState{}, errors.Join(fileErr(j.path, err), j.closeAll())
+		return local.JournalState{}, errors.Join(dbfile.Describe(j.path, err), j.closeAll())
 	}
-	if state, err = j.writer.load(ctx, each); err != nil {
-		return local.JournalState{}, errors.Join(fileErr(j.path, err), j.closeAll())
+	if state, err = j.writer.Load(ctx, each); err != nil {
+		return local.JournalState{}, errors.Join(dbfile.Describe(j.path, err), j.closeAll())
 	}
 	return state, nil
 }
@@ -127,11 +129,11 @@ func (j *journal) open() error {
 	// they failed to write is still in the log.
 	_ = j.closeAll()
 	if j.durability == DurabilityFull {
-		if err := rewriteLog(j.path); err != nil {
+		if err := dbfile.RewriteLog(j.path); err != nil {
 			return err
 		}
 	}
-	w, err := openWriter(j.path, j.durability)
+	w, err := dbfile.OpenWriter(j.path, j.durability.synchronous())
 	if err != nil {
 		return err
 	}
@@ -160,8 +162,8 @@ func (j *journal) openPool(size int) (*sqlitex.Pool, error) {
 		Flags:    sqlite.OpenReadOnly,
 		PoolSize: size,
 		PrepareConn: func(conn *sqlite.Conn) error {
-			conn.SetBusyTimeout(busyTimeout)
-			return run(conn, "PRAGMA cache_size = -500") // KiB; the system keeps the file's pages anyhow
+			conn.SetBusyTimeout(dbfile.BusyTimeout)
+			return dbfile.Run(conn, "PRAGMA cache_size = -500") // KiB; the system keeps the file's pages anyhow
 		},
 	})
 }
@@ -172,7 +174,7 @@ func (j *journal) Commit(b *local.Batch) error {
 	if j.writer == nil {
 		return errUnloaded
 	}
-	err := j.writer.write(b)
+	err := j.writer.Write(b)
 	if err == nil {
 		return nil
 	}
@@ -180,7 +182,7 @@ func (j *journal) Commit(b *local.Batch) error {
 		return nil
 	}
 	j.failed, j.writer = j.writer, nil
-	return fileErr(j.path, err)
+	return dbfile.Describe(j.path, err)
 }
 
 // writeAgain opens the file again and writes a batch whose commit failed, unless
@@ -190,10 +192,10 @@ func (j *journal) writeAgain(b *local.Batch) error {
 		return err
 	}
 	var c local.Counters
-	if _, err := readCounters(j.writer.conn, &c); err != nil || c.Commit >= b.Commit {
+	if _, err := dbfile.ReadCounters(j.writer.Conn, &c); err != nil || c.Commit >= b.Commit {
 		return err
 	}
-	return j.writer.write(b)
+	return j.writer.Write(b)
 }
 
 var errUnloaded = errors.New("the journal failed and is not loaded again yet")
@@ -201,8 +203,8 @@ var errUnloaded = errors.New("the journal failed and is not loaded again yet")
 // Close closes the file and unlocks it.
 func (j *journal) Close() error {
 	j.reserve.close()
-	err := fileErr(j.path, j.closeAll())
-	return errors.Join(err, j.lock.unlock())
+	err := dbfile.Describe(j.path, j.closeAll())
+	return errors.Join(err, j.lock.Unlock())
 }
 
 // closeAll interrupts the reads under way and closes every connection.
@@ -217,9 +219,9 @@ func (j *journal) closeAll() error {
 			errs = append(errs, pool.Close())
 		}
 	}
-	for _, w := range []*writer{j.failed, j.writer} {
+	for _, w := range []*dbfile.Writer{j.failed, j.writer} {
 		if w != nil {
-			errs = append(errs, w.conn.Close())
+			errs = append(errs, w.Conn.Close())
 		}
 	}
 	j.failed, j.writer = nil, nil
@@ -243,7 +245,7 @@ func (j *journal) read(ctx context.Context, from **sqlitex.Pool, f func(*sqlite.
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	err = fileErr(j.path, err)
+	err = dbfile.Describe(j.path, err)
 	if errors.Is(err, ErrDamaged) { // the engine logs what Load and Commit find
 		j.log.LogAttrs(ctx, slog.LevelError, "the database is damaged", slog.Any("error", err))
 	}
@@ -258,10 +260,10 @@ func (j *journal) Query(ctx context.Context, sql string, args []any, row func(en
 		if err != nil {
 			return err
 		}
-		if err := bindArgs(stmt, args); err != nil {
+		if err := dbfile.BindArgs(stmt, args); err != nil {
 			return err
 		}
-		return eachRow(stmt, func() error { return row(columns{stmt}) })
+		return dbfile.EachRow(stmt, func() error { return row(columns{stmt}) })
 	})
 }
 

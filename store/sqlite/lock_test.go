@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 	"zombiezen.com/go/sqlite"
 )
 
@@ -88,15 +89,15 @@ func TestLockOfADeadProcess(t *testing.T) {
 // TestLockWithoutAnOwner: the other process may not have signed yet.
 func TestLockWithoutAnOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	held, err := lockDatabase(path, "")
+	held, err := dbfile.LockAlone(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer held.unlock()
-	if err := held.file.Truncate(0); err != nil {
+	defer held.Unlock()
+	if err := os.Truncate(path+".lock", 0); err != nil {
 		t.Fatal(err)
 	}
-	_, err = lockDatabase(path, "")
+	_, err = dbfile.LockAlone(path, "")
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "in use by another process") {
 		t.Errorf("lockDatabase() = %v, want ErrInUse by another process", err)
 	}
@@ -104,8 +105,8 @@ func TestLockWithoutAnOwner(t *testing.T) {
 
 // TestLockedBySQLite: another program may lock the database itself.
 func TestLockedBySQLite(t *testing.T) {
-	defer func(d time.Duration) { busyTimeout = d }(busyTimeout)
-	busyTimeout = 100 * time.Millisecond
+	defer func(d time.Duration) { dbfile.BusyTimeout = d }(dbfile.BusyTimeout)
+	dbfile.BusyTimeout = 100 * time.Millisecond
 	path := filepath.Join(t.TempDir(), "leases.db")
 	newStore(t, path, nil).Close()
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
@@ -113,7 +114,7 @@ func TestLockedBySQLite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sql := range []string{"PRAGMA locking_mode = EXCLUSIVE", "BEGIN EXCLUSIVE"} {
-		if err := run(conn, sql); err != nil {
+		if err := dbfile.Run(conn, sql); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +122,7 @@ func TestLockedBySQLite(t *testing.T) {
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "locked by another program") {
 		t.Errorf("Open() of a locked database = %v, want ErrInUse", err)
 	}
-	if err := run(conn, "ROLLBACK"); err != nil {
+	if err := dbfile.Run(conn, "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
 	conn.Close()

@@ -8,10 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/local"
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -43,8 +47,8 @@ const allMigrations = "SELECT module, version, name, status, coalesce(error, '')
 
 // engineSteps is what the engine's own migrations leave in the table.
 func engineSteps() (rows []string) {
-	for i, m := range engineSchema.Migrations {
-		rows = append(rows, fmt.Sprintf("%s | %d | %s | applied | ", engineName, i+1, m.Name))
+	for i, m := range dbfile.EngineSchema.Migrations {
+		rows = append(rows, fmt.Sprintf("%s | %d | %s | applied | ", dbfile.EngineName, i+1, m.Name))
 	}
 	return rows
 }
@@ -74,8 +78,85 @@ func TestMigrations(t *testing.T) {
 		t.Errorf("migrations afterwards (-want +got):\n%s", diff)
 	}
 	mark := query(t, path, "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version")
-	if diff := cmp.Diff([]string{fmt.Sprintf("%d | %d", applicationID, len(engineSchema.Migrations))}, mark); diff != "" {
+	if diff := cmp.Diff([]string{fmt.Sprintf("%d | %d", dbfile.ApplicationID, len(dbfile.EngineSchema.Migrations))}, mark); diff != "" {
 		t.Errorf("the file's mark (-want +got):\n%s", diff)
+	}
+}
+
+// oldFile makes a file as a program made it that knew this many steps of the schema.
+// Released steps never change.
+func oldFile(t *testing.T, path string, version int) {
+	t.Helper()
+	var script strings.Builder
+	for i, m := range dbfile.EngineSchema.Migrations[:version] {
+		fmt.Fprintf(&script, "%s;\nINSERT INTO migrations VALUES ('%s', %d, '%s', 0, 'applied', NULL);\n", m.SQL, dbfile.EngineName, i+1, m.Name)
+	}
+	fmt.Fprintf(&script, "PRAGMA application_id = %d; PRAGMA user_version = %d; PRAGMA journal_mode = WAL;", dbfile.ApplicationID, version)
+	edit(t, path, script.String())
+}
+
+// TestUpgrade: a file of the schema before claims keeps its leases, and can then have
+// claims and notes. What was live stays live, with its id and its token.
+func TestUpgrade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "leases.db")
+	oldFile(t, path, 5)
+	ids := map[string]leasehold.ID{"held": leasehold.NewID(), "endless": leasehold.NewID(), "released": leasehold.NewID()}
+	edit(t, path, fmt.Sprintf(`
+		INSERT INTO leases (resource, holder, id, token, state, ttl, ends, acquired, renewed, renewals, max_renewals, metadata, handed, scoped, caller)
+		VALUES ('held', 'ann', x'%x', 7, 1, 3600000000000, 1003600000000000, 1, 2, 3, -1, '{"task":"x"}', 0, 0, 'token:a'),
+			('endless', 'ben', x'%x', 8, 1, -1, 9223372036854775807, 1, 2, 0, 5, NULL, 0, 0, NULL),
+			('released', 'cy', x'%x', 6, 3, 60000000000, 999999000000000, 1, 2, 0, -1, NULL, 0, 0, NULL);
+		UPDATE lease_counters SET clock = 1000000000000000, token = 8, batch = 3;`,
+		[16]byte(ids["held"]), [16]byte(ids["endless"]), [16]byte(ids["released"])))
+
+	s := newStore(t, path, nil)
+	if diff := cmp.Diff(engineSteps(), query(t, path, allMigrations)); diff != "" {
+		t.Errorf("migrations (-want +got):\n%s", diff)
+	}
+	for resource, want := range map[string]leasehold.Lease{
+		"held":     {Holder: "ann", Token: 7, State: leasehold.StateActive, Renewals: 3, MaxRenewals: -1, Metadata: map[string]string{"task": "x"}},
+		"endless":  {Holder: "ben", Token: 8, State: leasehold.StateActive, MaxRenewals: 5},
+		"released": {Holder: "cy", Token: 6, State: leasehold.StateReleased, MaxRenewals: -1},
+	} {
+		l, err := s.Find(t.Context(), ids[resource])
+		got := leasehold.Lease{
+			Holder: l.Holder, Token: l.Token, State: l.State, Renewals: l.Renewals, MaxRenewals: l.MaxRenewals, Metadata: l.Metadata, Claims: l.Claims, Notes: l.Notes,
+		}
+		if diff := cmp.Diff(want, got); err != nil || l.Resource != resource || diff != "" {
+			t.Errorf("Find(the id of %s) = %q, %v (-want +got):\n%s", resource, l.Resource, err, diff)
+		}
+	}
+	if l, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: ids["held"]}); err != nil || l.Token != 7 || l.Renewals != 4 {
+		t.Errorf("Renew() = %+v, %v, want the fourth renewal of token 7", l, err)
+	}
+	if g := mustAcquire(t, s, "new"); g.Token != 9 {
+		t.Errorf("Acquire() = token %d, want 9", g.Token)
+	}
+	s.Close()
+	want := []string{"endless |  | ", "held |  | ", "new |  | ", "released |  | "}
+	if diff := cmp.Diff(want, query(t, path, "SELECT resource, claims, notes FROM leases ORDER BY resource")); diff != "" {
+		t.Errorf("the columns (-want +got):\n%s", diff)
+	}
+	wantRow := setRow(leasehold.StateActive)
+	j := openAt(t, path, Options{})
+	_, state := mustLoad(t, j)
+	state.Commit++
+	mustCommit(t, j, &local.Batch{Counters: state.Counters, Rows: []local.RowChange{{Row: wantRow}}})
+	rows, _ := mustLoad(t, j)
+	if diff := cmp.Diff(wantRow, rows[0], sameRows); diff != "" {
+		t.Errorf("a set in the upgraded file (-want +got):\n%s", diff)
+	}
+}
+
+// setRow is a row with claims and notes.
+func setRow(state leasehold.State) machine.Row {
+	return machine.Row{
+		Resource: leasehold.SetPrefix + "12", Holder: "agent:1", ID: leasehold.ID{1, 2, 3}, Token: 12, State: state,
+		TTL: time.Hour, Ends: machine.Never, MaxRenewals: -1,
+		Claims: []leasehold.Claim{
+			{Namespace: "repo", Pattern: "src/<auth>/**"}, {Namespace: "repo", Pattern: "docs/*.md", Mode: leasehold.Shared}, {Pattern: "go.mod"},
+		},
+		Notes: []leasehold.Note{{From: "agent:0", Text: "tests fail,\n\"auth\" is half done"}},
 	}
 }
 

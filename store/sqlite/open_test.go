@@ -13,6 +13,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -121,7 +122,7 @@ func TestOpenRefuses(t *testing.T) {
 				newStore(t, path, nil).Close()
 				edit(t, path, "PRAGMA user_version = 99")
 			},
-			what: ErrNewer, says: []string{"version 99", fmt.Sprintf("knows only version %d", len(engineSchema.Migrations)), "use the newer program"},
+			what: ErrNewer, says: []string{"version 99", fmt.Sprintf("knows only version %d", len(dbfile.EngineSchema.Migrations)), "use the newer program"},
 		},
 		"newer module": {
 			make: func(t *testing.T, path string) {
@@ -151,9 +152,9 @@ func TestOpenRefuses(t *testing.T) {
 		},
 		"damaged, large": {
 			make: func(t *testing.T, path string) {
-				size := checkedSize
-				t.Cleanup(func() { checkedSize = size })
-				checkedSize = 1 // so the file is not checked whole, and the load has to find it
+				size := dbfile.CheckedSize
+				t.Cleanup(func() { dbfile.CheckedSize = size })
+				dbfile.CheckedSize = 1 // so the file is not checked whole, and the load has to find it
 				fillStore(t, path, 500)
 				corrupt(t, path, 0.5, 0.6)
 			},
@@ -173,6 +174,34 @@ func TestOpenRefuses(t *testing.T) {
 				edit(t, path, "UPDATE leases SET metadata = '[1]'")
 			},
 			what: ErrDamaged, says: []string{"malformed"},
+		},
+		"a lease with odd claims": {
+			make: func(t *testing.T, path string) {
+				fillStore(t, path, 1)
+				edit(t, path, `UPDATE leases SET claims = '[{"pattern": "a", "mode": "sometimes"}]'`)
+			},
+			what: ErrDamaged, says: []string{"claims", "r0", "malformed", "sometimes"},
+		},
+		"a lease with half of its claims": {
+			make: func(t *testing.T, path string) {
+				fillStore(t, path, 1)
+				edit(t, path, `UPDATE leases SET claims = '[{"pattern": "a", "mode"'`)
+			},
+			what: ErrDamaged, says: []string{"claims", "r0", "malformed"},
+		},
+		"a lease with no claim in its claims": {
+			make: func(t *testing.T, path string) {
+				fillStore(t, path, 1)
+				edit(t, path, "UPDATE leases SET claims = '[]'")
+			},
+			what: ErrDamaged, says: []string{"claims", "r0", "malformed"},
+		},
+		"a lease with odd notes": {
+			make: func(t *testing.T, path string) {
+				fillStore(t, path, 1)
+				edit(t, path, "UPDATE leases SET notes = '{}'")
+			},
+			what: ErrDamaged, says: []string{"notes", "r0", "malformed"},
 		},
 		"no counters": {
 			make: func(t *testing.T, path string) { fillStore(t, path, 1); edit(t, path, "DELETE FROM lease_counters") },

@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 )
 
 // reserve is a file beside the database that takes up space until the disk is
@@ -69,11 +69,13 @@ func (r *reserve) remove(cause error) {
 	// Truncated first: a program that copies the directory may have it open.
 	_ = os.Truncate(r.path, 0)
 	_ = os.Remove(r.path)
-	if r.size == 0 || r.closed || r.freed.Swap(true) {
+	if r.size == 0 || r.closed || r.freed.Load() {
 		return
 	}
+	// Logged first: who is refused for it finds the reason in the log.
 	r.log.Warn("the disk is full: the reserve is given up for leases and deletes; free some space",
 		"reserve", r.path, "bytes", r.size, "cause", cause)
+	r.freed.Store(true)
 	r.running.Go(r.restore)
 }
 
@@ -148,23 +150,15 @@ func fillUp(file *os.File, size int64) error {
 	return errors.Join(err, file.Sync())
 }
 
-// noSpace reports whether an error of the system says that the disk, or the
-// user's share of it, is full.
-func noSpace(err error) bool {
-	const diskFull = syscall.Errno(112) // ERROR_DISK_FULL
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
-		runtime.GOOS == "windows" && errors.Is(err, diskFull)
-}
-
 // diskFull reports whether nothing can be written beside the file. SQLite does
 // not always say why a write failed.
 func diskFull(path string) bool {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".probe-*")
 	if err != nil {
-		return noSpace(err)
+		return dbfile.NoSpace(err)
 	}
 	_, err = file.Write(make([]byte, 256<<10))
 	err = errors.Join(err, file.Sync(), file.Close())
 	_ = os.Remove(file.Name())
-	return noSpace(err)
+	return dbfile.NoSpace(err)
 }

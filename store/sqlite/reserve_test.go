@@ -1,9 +1,13 @@
 package sqlite
 
 import (
+	"log/slog"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 )
 
 // TestCommitUsesTheReserve: a commit that finds no room is written all the
@@ -16,7 +20,7 @@ func TestCommitUsesTheReserve(t *testing.T) {
 	if info, err := os.Stat(reserve); err != nil || info.Size() != 1<<20 {
 		t.Fatalf("the reserve is %v, %v; want 1 MiB", info, err)
 	}
-	if err := run(j.writer.conn, "PRAGMA max_page_count = 10"); err != nil { // of this connection
+	if err := dbfile.Run(j.writer.Conn, "PRAGMA max_page_count = 10"); err != nil { // of this connection
 		t.Fatal(err)
 	}
 	mustCommit(t, j, batchOf(2000))
@@ -49,5 +53,45 @@ func TestFillUp(t *testing.T) {
 	}
 	if info, err := file.Stat(); err != nil || info.Size() != size {
 		t.Errorf("the file is %v, %v; want %d bytes", info, err, size)
+	}
+}
+
+// A reserve that cannot be made counts as given up, and a server starts without.
+func TestReserveCannotBeMade(t *testing.T) {
+	r := newReserve(filepath.Join(t.TempDir(), "leases.db"), Options{Reserve: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	if err := os.MkdirAll(filepath.Join(r.path, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.create()
+	if !r.freed.Load() {
+		t.Error("the reserve counts as there")
+	}
+	if r.tryRestore() {
+		t.Error("tryRestore() made it in place of a directory")
+	}
+	r.close()
+	r.remove(nil) // a commit that fails while the store closes
+	if err := (&Options{Reserve: -1}).validate(); err == nil {
+		t.Error("a reserve of -1 bytes was accepted")
+	}
+}
+
+func TestReplaceFails(t *testing.T) {
+	dir := t.TempDir()
+	from := filepath.Join(dir, "from")
+	if err := replace(from, filepath.Join(dir, "to")); err == nil {
+		t.Error("a file that is not there was renamed")
+	}
+	if err := createEmpty(from); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(from, filepath.Join(dir, "missing", "to")); err == nil {
+		t.Error("a file was renamed into a directory that is not there")
+	}
+	if err := createEmpty(filepath.Join(dir, "missing", "from")); err == nil {
+		t.Error("a file was made in a directory that is not there")
+	}
+	if n := sizeOf(filepath.Join(dir, "none")); n > 0 {
+		t.Errorf("a file that is not there has %d bytes", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -36,22 +37,22 @@ func Restore(ctx context.Context, backup, path string, opts *RestoreOptions) err
 	if opts == nil {
 		opts = &RestoreOptions{}
 	}
-	return unavailable("restore", path, restore(ctx, backup, path, *opts))
+	return dbfile.Unavailable("restore", path, restore(ctx, backup, path, *opts))
 }
 
 func restore(ctx context.Context, backup, path string, opts RestoreOptions) error {
 	if _, err := os.Stat(backup); err != nil {
-		return invalid("backup", "cannot be read: %v", err)
+		return dbfile.Invalid("backup", "cannot be read: %v", err)
 	}
-	path, err := resolve(path)
+	path, err := dbfile.Resolve(path)
 	if err != nil {
 		return err
 	}
-	held, err := lockDatabase(path, "")
+	held, err := dbfile.LockAlone(path, "")
 	if err != nil {
 		return err
 	}
-	return errors.Join(restoreLocked(ctx, backup, path, opts), held.unlock())
+	return errors.Join(restoreLocked(ctx, backup, path, opts), held.Unlock())
 }
 
 func restoreLocked(ctx context.Context, backup, path string, opts RestoreOptions) error {
@@ -66,19 +67,19 @@ func restoreLocked(ctx context.Context, backup, path string, opts RestoreOptions
 		return err
 	}
 	if err := copyBackup(ctx, backup, fresh); err != nil {
-		return fileErr(backup, err)
+		return dbfile.Describe(backup, err)
 	}
 	var old int64
 	if exists {
 		old = lastToken(path)
 	}
 	if err := skipTokens(fresh, old); err != nil {
-		return fileErr(fresh, err)
+		return dbfile.Describe(fresh, err)
 	}
 	// A log is useless without its database, and would corrupt another one.
 	for _, companion := range []string{"-wal", "-shm", "-journal"} {
 		if err := os.Remove(path + companion); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fileErr(path+companion, err)
+			return dbfile.Describe(path+companion, err)
 		}
 	}
 	return replace(fresh, path)
@@ -92,12 +93,12 @@ func checkReplaceable(path string, opts RestoreOptions) (exists bool, err error)
 	case errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0:
 		return false, nil
 	case err != nil:
-		return false, fileErr(path, err)
+		return false, dbfile.Describe(path, err)
 	case !opts.Replace:
-		return false, &fileError{path: path, what: ErrExists, detail: "exists already; move it away, or ask to replace it"}
+		return false, &dbfile.FileError{Path: path, What: ErrExists, Detail: "exists already; move it away, or ask to replace it"}
 	}
-	if _, err := createOrCheck(path); err != nil {
-		return false, fmt.Errorf("nothing is replaced, move the file away first: %w", fileErr(path, err))
+	if _, err := dbfile.CreateOrCheck(path); err != nil {
+		return false, fmt.Errorf("nothing is replaced, move the file away first: %w", dbfile.Describe(path, err))
 	}
 	return true, nil
 }
@@ -106,19 +107,19 @@ func checkReplaceable(path string, opts RestoreOptions) (exists bool, err error)
 // zero if it cannot be read. Opening and closing it also checkpoints its log, so
 // that the file is complete by itself until the moment it is replaced.
 func lastToken(path string) int64 {
-	conn, err := connect(path, sqlite.OpenReadWrite)
+	conn, err := dbfile.Connect(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return 0
 	}
 	defer conn.Close()
-	token, _ := queryInt(conn, sqlLastToken) // zero if the file is damaged
+	token, _ := dbfile.QueryInt(conn, dbfile.LastToken) // zero if the file is damaged
 	return token
 }
 
 // copyBackup checks the backup and copies it into an empty file. It reads through
 // SQLite only, so that even the file of a running store is copied correctly.
 func copyBackup(ctx context.Context, backup, to string) (err error) {
-	conn, err := connect(backup, sqlite.OpenReadOnly)
+	conn, err := dbfile.Connect(backup, sqlite.OpenReadOnly)
 	if err != nil {
 		return err
 	}
@@ -129,16 +130,16 @@ func copyBackup(ctx context.Context, backup, to string) (err error) {
 			err = context.Cause(ctx)
 		}
 	}()
-	version, err := schemaVersion(conn, backup)
-	switch known := len(engineSchema.Migrations); {
+	version, err := dbfile.SchemaVersion(conn, backup)
+	switch known := len(dbfile.EngineSchema.Migrations); {
 	case err != nil:
 		return err
 	case version == 0:
-		return foreign(backup)
+		return dbfile.Foreign(backup)
 	case version > known:
-		return newer(backup, "schema", version, known)
+		return dbfile.Newer(backup, "schema", version, known)
 	}
-	if err := checkIntegrity(conn, backup, "integrity_check(1)"); err != nil {
+	if err := dbfile.CheckIntegrity(conn, backup, "integrity_check(1)"); err != nil {
 		return err
 	}
 	return copyInto(conn, to)
@@ -147,15 +148,15 @@ func copyBackup(ctx context.Context, backup, to string) (err error) {
 // skipTokens adds to the token counter, also beyond the old database's, and removes
 // the saved clocks, which a plain copy of a store's file has.
 func skipTokens(path string, old int64) (err error) {
-	conn, err := connect(path, sqlite.OpenReadWrite)
+	conn, err := dbfile.Connect(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := migrate(conn, path, nil); err != nil { // of an older program, it has nothing to forget
+	if err := dbfile.Migrate(conn, path, nil); err != nil { // of an older program, it has nothing to forget
 		return err
 	}
-	token, err := queryInt(conn, sqlLastToken)
+	token, err := dbfile.QueryInt(conn, dbfile.LastToken)
 	if err != nil {
 		return err
 	}
@@ -163,11 +164,11 @@ func skipTokens(path string, old int64) (err error) {
 	if token >= leasehold.MaxToken {
 		return fmt.Errorf("the token counter would pass its end at 2^53")
 	}
-	if err := sqlitex.ExecuteTransient(conn, sqlSetToken, &sqlitex.ExecOptions{Args: []any{token}}); err != nil {
+	if err := sqlitex.ExecuteTransient(conn, dbfile.SetToken, &sqlitex.ExecOptions{Args: []any{token}}); err != nil {
 		return err
 	}
-	if err := run(conn, sqlClearBoot); err != nil {
+	if err := dbfile.Run(conn, dbfile.ClearBoot); err != nil {
 		return err
 	}
-	return run(conn, "PRAGMA journal_mode = WAL")
+	return dbfile.Run(conn, "PRAGMA journal_mode = WAL")
 }

@@ -16,17 +16,17 @@
 // it: the engine keeps its rows in memory and would never see the change.
 //
 // How the package is organised. store.go is the API, with backup.go and
-// restore.go. journal.go implements local.Journal: one writer (writer.go) and
-// two pools of readers (history.go, and Query for modules). row.go converts rows
-// and records to columns and back; sql.go embeds the statements of sql/, and
-// migrate.go runs the schema of schema/ and of modules. file.go, lock.go and
-// reserve.go are about the file, its lock and its disk, and disk.go measures them; errors.go says what is
-// wrong with a file in words.
+// restore.go. journal.go implements local.Journal: one writer and two pools of
+// readers (history.go, and Query for modules). reserve.go keeps space on the disk,
+// disk.go measures it. What the shared mode (package shared) has in common with
+// this one is in internal/dbfile: the file, its lock, its schema, its rows.
 package sqlite
 
 import (
 	"context"
 	"log/slog"
+
+	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
@@ -47,22 +47,22 @@ var _ leasehold.Backuper = (*Store)(nil)
 // It refuses, with an error that says what to do, a file that another process
 // has open (ErrInUse), that is not Leasehold's (ErrForeign), that a newer
 // program has changed (ErrNewer), that is damaged (ErrDamaged) or cannot be
-// written (ErrReadOnly); the file stays as it was, byte by byte. A file that
+// written (ErrReadOnly), or whose leases were moved to another store; the file stays as it was, byte by byte. A file that
 // must exist and does not is ErrMissing.
 func Open(ctx context.Context, path string, opts *Options) (*Store, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
 	if err := opts.validate(); err != nil {
-		return nil, unavailable("open", path, err)
+		return nil, dbfile.Unavailable("open", path, err)
 	}
 	j, err := openJournal(ctx, path, *opts)
 	if err != nil {
-		return nil, unavailable("open", path, err)
+		return nil, dbfile.Unavailable("open", path, err)
 	}
-	engine, err := local.Open(ctx, j, &local.Options{Kind: kind, Observer: opts.Observer, Logger: opts.Logger})
+	engine, err := local.Open(ctx, j, &local.Options{Kind: dbfile.Kind, Observer: opts.Observer, Logger: opts.Logger})
 	if err != nil {
-		return nil, unavailable("open", path, err)
+		return nil, dbfile.Unavailable("open", path, err)
 	}
 	return &Store{Engine: engine, journal: j}, nil
 }
@@ -102,6 +102,10 @@ type Options struct {
 	// is made if there is none.
 	MustExist bool
 
+	// BlobsOnly opens the file even if its leases were moved to another store:
+	// blobs and their leases stay behind. Default: such a file is refused.
+	BlobsOnly bool
+
 	// Reach says how to reach this process, such as the address of its JSON API.
 	// The error of a program that is refused the file contains it. Default: the
 	// error has only the process id and the host.
@@ -123,10 +127,10 @@ type Options struct {
 
 func (o *Options) validate() error {
 	if o.Durability > DurabilityNormal {
-		return invalid("durability", "is %d; want DurabilityFull or DurabilityNormal", o.Durability)
+		return dbfile.Invalid("durability", "is %d; want DurabilityFull or DurabilityNormal", o.Durability)
 	}
 	if o.Reserve < 0 {
-		return invalid("reserve", "is %d; want bytes, or 0 for none", o.Reserve)
+		return dbfile.Invalid("reserve", "is %d; want bytes, or 0 for none", o.Reserve)
 	}
-	return checkModules(o.Modules)
+	return dbfile.CheckModules(o.Modules)
 }

@@ -113,6 +113,37 @@ test('several at once', async () => {
   assert.equal(answers[0]?.status, 201);
 });
 
+test('a lease of several', async () => {
+  const namespace = resourceOf('several');
+  const grant = answered(
+    await client.POST('/v1/leases/acquire', {
+      body: { resources: [resourceOf('several')], namespace, paths: [{ pattern: 'src/**' }, { pattern: 'go.mod', mode: 'shared' }], holder: 'ts:1' },
+    }),
+    201,
+  );
+  assert.deepEqual(grant.claims?.map((claim) => claim.mode), ['exclusive', 'exclusive', 'shared']);
+
+  const narrow = { namespace, paths: [{ pattern: '*/auth' }], holder: 'ts:2', sequence: true };
+  const conflict = refused(await client.POST('/v1/leases/acquire', { body: narrow }), 409, 'lease_held');
+  assert.equal(conflict.overlap?.part, 'src/auth');
+  assert.equal(conflict.overlap.held.pattern, 'src/**');
+  assert.equal(conflict.current?.resource, grant.resource);
+
+  const listed = answered(await client.GET('/v1/leases', { params: { query: { namespace, path: 'src/*' } } }), 200);
+  assert.deepEqual(listed.leases.map((lease) => lease.token), [grant.token]);
+
+  answered(await client.POST('/v1/leases/release', { body: { lease_id: grant.lease_id, note: 'half done' } }), 200);
+  const next = answered(await client.POST('/v1/leases/acquire', { body: { claims: [{ namespace, pattern: 'src/auth' }], holder: 'ts:2' } }), 201);
+  assert.deepEqual(next.notes, [{ from: 'ts:1', text: 'half done' }]);
+
+  const shared = resourceOf('shared');
+  for (const holder of ['ts:1', 'ts:2']) {
+    answered(await client.POST('/v1/leases/acquire', { body: { resource: shared, mode: 'shared', holder } }), 201);
+  }
+  const status = answered(await client.GET('/v1/resource', { params: { query: { resource: shared } } }), 200);
+  assert.deepEqual(status.leases?.map((lease) => lease.holder), ['ts:1', 'ts:2']);
+});
+
 test('what a type must not let pass', async () => {
   // @ts-expect-error: a renewal needs an id
   refused(await client.POST('/v1/leases/renew', { body: {} }), 400, 'invalid_argument');

@@ -42,6 +42,14 @@ func (p *program) runExamples(t *testing.T) {
 		prints(t, example("worker", "job:1", "job:2", "job:3"),
 			`^job:1: done with token \d+\njob:2: left to somebody\njob:3: done with token \d+$`)
 	})
+	t.Run("paths", func(t *testing.T) {
+		prints(t, example("paths", "app", "src/auth/**", "go.mod"),
+			`^editing src/auth/\*\* with token \d+\nediting go.mod with token \d+$`)
+		prints(t, example("paths", "app", "go.mod"), `^.+ left a note: edited, not yet reviewed\nediting go.mod with token \d+$`)
+		p.run(t, "acquire", "--namespace", "app", "--path", "src/auth/login.go", "--holder", "somebody", "--ttl", "1m")
+		prints(t, example("paths", "app", "src/**"),
+			`^left to somebody, who has app src/auth/login.go: both cover src/auth/login.go$`)
+	})
 	t.Run("cron", func(t *testing.T) {
 		if err := example("cron", "report", "--", "false").Run(); err == nil {
 			t.Error("cron of a job that fails = success, want its failure")

@@ -29,9 +29,11 @@ const (
 
 	testsOnly = "storetest/...>... bench/...>..." // what only tests import may import test libraries
 
-	// What several stores are made of: the engine of the embedded ones, the wait
-	// queue of the networked ones, compare-and-swap.
-	sharedByStores = "store/memory>store/local store/sqlite>store/local store/...>store/internal/... store/cosmos>store/cas"
+	// What several stores are made of: the engine of the embedded ones, the SQLite file
+	// of both its modes, what the networked ones share, compare-and-swap, transactions.
+	sharedByStores = "store/memory>store/local/... store/sqlite/...>store/local/... store/local>store/local/... store/...>store/internal/... " +
+		"store/sqlite/...>store/sqlite/... store/sqlite/shared>store/sqltx store/postgres>store/sqltx " +
+		"store/cosmos>store/cas store/etcd>store/cas store/surreal>store/cas"
 )
 
 // rules are the direction of the imports, each with its reason.
@@ -86,9 +88,10 @@ var rules = map[importRule]string{
 	{From: "health", To: "...", Except: "health>."}:                             "health checks any store",
 	{From: "health", To: otherModules}:                                          "a program that checks its store must not inherit our choices",
 
-	{From: "store/...", To: "store/...", Except: sharedByStores}: "a store imports no other store, only what several are made of",
-	{From: "...", To: "internal/testserver", Except: testsOnly}:  "servers for tests are started by tests",
-	{From: "...", To: "internal/pipenet", Except: testsOnly}:     "a network for tests",
+	{From: "store/...", To: "store/...", Except: sharedByStores}:                        "a store imports no other store, only what several are made of",
+	{From: "internal/move", To: "...", Except: "internal/move>. internal/move>machine"}: "a move knows no store: each offers what it needs",
+	{From: "...", To: "internal/testserver", Except: testsOnly}:                         "servers for tests are started by tests",
+	{From: "...", To: "internal/pipenet", Except: testsOnly}:                            "a network for tests",
 
 	{From: "...", To: "storetest/...", Except: testsOnly}:                     "the conformance suite is for tests",
 	{From: "...", To: "github.com/google/go-cmp/cmp", Except: testsOnly}:      "a test library in the product is a mistake",

@@ -24,6 +24,9 @@ func NewBodyDecoder(t reflect.Type) *BodyDecoder {
 	var names []string
 	for i, f := range fieldsOf(t, "json") {
 		f.position = i
+		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
+			f.items = NewBodyDecoder(f.Type.Elem())
+		}
 		d.fields[f.Name] = f
 		names = append(names, f.Name)
 	}
@@ -53,20 +56,27 @@ func (d *BodyDecoder) Decode(data []byte, v reflect.Value) error {
 	})
 }
 
-// decode reads the field's value. An empty string or 0 is refused where it would
-// pass for a field that was left out: a holder or a token that must match would
+// decode reads the field's value. An empty string or list or 0 is refused where it
+// would pass for a field that was left out: a holder or a token that must match would
 // match anything.
 func (f field) decode(value []byte, v reflect.Value) error {
-	if err := decodeValue(f.Name, value, v); err != nil {
-		return err
-	}
+	err := f.decodeValue(value, v)
 	switch sent := value[0] != 'n'; {
-	case !sent || !f.NonZero || !v.IsZero():
-		return nil
-	case v.Kind() == reflect.String:
+	case err != nil || !sent || !f.NonZero:
+		return err
+	case v.Kind() == reflect.Slice && v.Len() == 0, v.Kind() == reflect.String && v.Len() == 0:
 		return leasehold.Invalid(f.Name, "is empty; send a value, or leave it out")
+	case v.IsZero():
+		return leasehold.Invalid(f.Name, "is 0, which none is; send a value, or leave it out")
 	}
-	return leasehold.Invalid(f.Name, "is 0, which none is; send a value, or leave it out")
+	return nil
+}
+
+func (f field) decodeValue(value []byte, v reflect.Value) error {
+	if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() != reflect.Uint8 { // bytes are any JSON
+		return f.decodeList(value, v)
+	}
+	return decodeValue(f.Name, value, v)
 }
 
 // UnknownName is the error for a field or a parameter that the call does not

@@ -25,6 +25,14 @@ type item struct {
 	Done   bool              `json:"done,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Any    any               `json:"any,omitempty"`
+	Names  []string          `json:"names,omitempty" sent:"nonzero"`
+	Parts  []part            `json:"parts,omitempty"`
+}
+
+// part is an object in a list.
+type part struct {
+	Name string `json:"name" sent:"nonzero"`
+	Kind string `json:"kind,omitempty"`
 }
 
 func decodeItem(text string) (item, error) {
@@ -37,8 +45,10 @@ func decodeItem(text string) (item, error) {
 }
 
 func TestBodyDecoder(t *testing.T) {
-	got, err := decodeItem(` { "name" : "a\ud83d\udd11" , "alias":null, "size":1.5e2,"count":-3,"token":7,"done":true,"labels":{"k":"v"},"any":[1,{}] } `)
-	want := item{Name: "a🔑", Size: new(150.0), Count: -3, Token: 7, Done: true, Labels: map[string]string{"k": "v"}, Any: []any{1.0, map[string]any{}}}
+	got, err := decodeItem(` { "name" : "a\ud83d\udd11" , "alias":null, "size":1.5e2,"count":-3,"token":7,"done":true,"labels":{"k":"v"},"any":[1,{}],
+		"names" : [ "a" , "\u0062]" ],"parts":[ {"kind":"k", "name":"n"},{"name":"m"} ] } `)
+	want := item{Name: "a🔑", Size: new(150.0), Count: -3, Token: 7, Done: true, Labels: map[string]string{"k": "v"}, Any: []any{1.0, map[string]any{}},
+		Names: []string{"a", "b]"}, Parts: []part{{"n", "k"}, {Name: "m"}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("Decode() = %v, differs (-want +got):\n%s", err, diff)
 	}
@@ -47,27 +57,38 @@ func TestBodyDecoder(t *testing.T) {
 func TestBodyDecoderRefuses(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	for text, want := range map[string][2]string{
-		`{"colour":1}`:                 {"colour", "is no field of this call; it takes name, alias, size, count, token, done, labels, any"},
-		`{"` + long + `":1}`:           {long[:64], "is no field"},
-		`{"Name":"a"}`:                 {"Name", "is no field"},
-		`{"Hidden":"a"}`:               {"Hidden", "is no field"},
-		`{"name":"a","n\u0061me":"a"}`: {"name", "is there twice; send it once"},
-		`{"name":""}`:                  {"name", "is empty"},
-		`{"token":0}`:                  {"token", "is 0"},
-		`{"token":-1}`:                 {"token", "want a whole number, 0 or more"},
-		`{"name":1}`:                   {"name", "is a number; want a string of whole characters"},
-		`{"name":"\ud800"}`:            {"name", "want a string of whole characters"},
-		`{"\ud800":1}`:                 {"body", "half a surrogate pair"},
-		`{"size":"1"}`:                 {"size", "is a string; want a number"},
-		`{"count":1.5}`:                {"count", "want a whole number"},
-		`{"done":0}`:                   {"done", "want true or false"},
-		`{"labels":[]}`:                {"labels", "is a list; want an object of strings"},
-		`{"labels":{"k":1}}`:           {"labels", `has under "k" a number`},
-		`{"labels":{"k":"","k":""}}`:   {"labels", `has the key "k" twice`},
-		`{"labels":{"\udc00":""}}`:     {"labels", "half a surrogate pair"},
-		`[]`:                           {"body", "is a list; want an object"},
-		`{`:                            {"body", "is not valid JSON"},
-		"{\"name\":\"\xff\"}":          {"body", "is not valid UTF-8"},
+		`{"colour":1}`:                        {"colour", "is no field of this call; it takes name, alias, size, count, token, done, labels, any, names, parts"},
+		`{"` + long + `":1}`:                  {long[:64], "is no field"},
+		`{"Name":"a"}`:                        {"Name", "is no field"},
+		`{"Hidden":"a"}`:                      {"Hidden", "is no field"},
+		`{"name":"a","n\u0061me":"a"}`:        {"name", "is there twice; send it once"},
+		`{"name":""}`:                         {"name", "is empty"},
+		`{"token":0}`:                         {"token", "is 0"},
+		`{"token":-1}`:                        {"token", "want a whole number, 0 or more"},
+		`{"name":1}`:                          {"name", "is a number; want a string of whole characters"},
+		`{"name":"\ud800"}`:                   {"name", "want a string of whole characters"},
+		`{"\ud800":1}`:                        {"body", "half a surrogate pair"},
+		`{"size":"1"}`:                        {"size", "is a string; want a number"},
+		`{"count":1.5}`:                       {"count", "want a whole number"},
+		`{"done":0}`:                          {"done", "want true or false"},
+		`{"labels":[]}`:                       {"labels", "is a list; want an object of strings"},
+		`{"labels":{"k":1}}`:                  {"labels", `has under "k" a number`},
+		`{"labels":{"k":"","k":""}}`:          {"labels", `has the key "k" twice`},
+		`{"labels":{"\udc00":""}}`:            {"labels", "half a surrogate pair"},
+		`{"names":[]}`:                        {"names", "is empty; send a value, or leave it out"},
+		`{"names":"a"}`:                       {"names", "is a string; want a list"},
+		`{"names":["a",1]}`:                   {"names[1]", "is a number; want a string"},
+		`{"names":[null]}`:                    {"names[0]", "is null"},
+		`{"names":["\ud800"]}`:                {"names[0]", "want a string of whole characters"},
+		`{"parts":{}}`:                        {"parts", "is an object; want a list"},
+		`{"parts":["a"]}`:                     {"parts[0]", "is a string; want an object"},
+		`{"parts":[{"Name":"a"}]}`:            {"parts[0].Name", "is no field of this call; it takes name, kind"},
+		`{"parts":[{},{"name":""}]}`:          {"parts[1].name", "is empty"},
+		`{"parts":[{"kind":"a","kind":"a"}]}`: {"parts[0].kind", "is there twice"},
+		`{"parts":[{"kind":7}]}`:              {"parts[0].kind", "is a number; want a string"},
+		`[]`:                                  {"body", "is a list; want an object"},
+		`{`:                                   {"body", "is not valid JSON"},
+		"{\"name\":\"\xff\"}":                 {"body", "is not valid UTF-8"},
 	} {
 		_, err := decodeItem(text)
 		wantInvalid(t, text, err, want[0], want[1])
@@ -89,7 +110,8 @@ func wantInvalid(t *testing.T, what string, err error, field, problem string) {
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"resource":"r","holder":"a","ttl_seconds":1.5e2,"metadata":{"a":"b"},"blocking":true,"priority":-3}`,
-		`{"resource":"\ud83d\udd11\n\\","timeout_ms":null}`, `{"a":[{"b":"]}\""}]}`, `[]`, `{"metadata":{}}`, "{\"resource\":\"\xff\"}",
+		`{"resource":"\ud83d\udd11\n\\","timeout_ms":null}`, `{"a":[{"b":"]}\""}]}`, `[]`, `{"metadata":{}}`,
+		`{"resources":["a","b"],"mode":"shared","namespace":"n","paths":[{"pattern":"p","mode":"shared"}],"claims":[{"pattern":"a"}],"sequence":true}`, `{"paths":null}`, "{\"resource\":\"\xff\"}",
 	} {
 		f.Add([]byte(seed))
 	}

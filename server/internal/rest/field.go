@@ -15,11 +15,12 @@ type field struct {
 	Enum     []string
 	Schemas  []string // names of those that a value without a type may have
 	Required bool
-	Or       string // the other name of a field that is required by one of the two
-	NonZero  bool   // where it is sent, it is neither empty nor 0
+	Or       []string // the other names of a field that is required by one of them
+	NonZero  bool     // where it is sent, it is neither empty nor 0
 	Type     reflect.Type
-	index    []int // in its struct
-	position int   // among the fields
+	index    []int        // in its struct
+	position int          // among the fields
+	items    *BodyDecoder // of a list of objects
 }
 
 // fieldsOf lists the fields that the tag names ("json" or "query"), those of
@@ -49,7 +50,7 @@ func fieldsOf(t reflect.Type, tag string) []field {
 			Schemas:  listOf(f.Tag.Get("schema")),
 			NonZero:  f.Tag.Get("sent") == "nonzero",
 			Required: tag == "json" && !strings.HasPrefix(options, "omit") || options == "required",
-			Or:       f.Tag.Get("or"), Type: f.Type, index: f.Index,
+			Or:       listOf(f.Tag.Get("or")), Type: f.Type, index: f.Index,
 		})
 	}
 	return fields

@@ -67,7 +67,7 @@ func (e *Endpoint[C]) operation(s schemas, problem wire.Problem) object {
 }
 
 func needsFields(t reflect.Type) bool {
-	return slices.ContainsFunc(fieldsOf(t, "json"), func(f field) bool { return f.Required || f.Or != "" })
+	return slices.ContainsFunc(fieldsOf(t, "json"), func(f field) bool { return f.Required || len(f.Or) > 0 })
 }
 
 func (e *Endpoint[C]) parameters(s schemas) []object {

@@ -68,8 +68,8 @@ func (s schemas) object(t reflect.Type) object {
 		if f.Required {
 			required = append(required, f.Name)
 		}
-		if f.Or != "" {
-			either = append(either, object{"anyOf": []object{{"required": []string{f.Name}}, {"required": []string{f.Or}}}})
+		if len(f.Or) > 0 {
+			either = append(either, requireOne(append([]string{f.Name}, f.Or...)))
 		}
 	}
 	o := object{"type": "object", "properties": properties}
@@ -85,6 +85,15 @@ func (s schemas) object(t reflect.Type) object {
 	return o
 }
 
+// requireOne is the schema of an object that has at least one of these fields.
+func requireOne(names []string) object {
+	var some []object
+	for _, name := range names {
+		some = append(some, object{"required": []string{name}})
+	}
+	return object{"anyOf": some}
+}
+
 // field is the schema of a field with what its tags say. A pointer that is
 // always there may be null.
 func (s schemas) field(f field) object {
@@ -96,7 +105,7 @@ func (s schemas) field(f field) object {
 		o = object{"anyOf": []object{o, {"type": "null"}}}
 	}
 	if f.NonZero {
-		least := map[string]string{"string": "minLength", "integer": "minimum"}
+		least := map[string]string{"string": "minLength", "integer": "minimum", "array": "minItems"}
 		o[least[o["type"].(string)]] = 1
 	}
 	if f.Doc != "" {

@@ -3,8 +3,10 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/leasehold/leasehold"
 )
@@ -53,6 +55,46 @@ func decodeScalar(raw []byte, v reflect.Value) (want string, ok bool) {
 	default: // any type: the handler decides
 		return "a JSON value", json.Unmarshal(raw, v.Addr().Interface()) == nil
 	}
+}
+
+// decodeList reads a list of strings or of objects. Errors name the item.
+func (f field) decodeList(raw []byte, v reflect.Value) error {
+	switch raw[0] {
+	case 'n':
+		return nil
+	case '[':
+	default:
+		return leasehold.Invalid(f.Name, "is %s; want a list", KindOf(raw[0]))
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 0, 1))
+	return EachItem(raw, func(item []byte) error {
+		next := reflect.New(f.Type.Elem()).Elem()
+		if err := f.decodeItem(item, next); err != nil {
+			return inItem(fmt.Sprintf("%s[%d]", f.Name, v.Len()), err)
+		}
+		v.Set(reflect.Append(v, next))
+		return nil
+	})
+}
+
+func (f field) decodeItem(item []byte, v reflect.Value) error {
+	switch {
+	case item[0] == 'n':
+		return leasehold.Invalid("", "is null; leave it out")
+	case f.items == nil:
+		return decodeValue("", item, v)
+	case item[0] != '{':
+		return leasehold.Invalid("", "is %s; want an object", KindOf(item[0]))
+	}
+	return f.items.Decode(item, v)
+}
+
+// inItem puts the item's name before the field of an error.
+func inItem(name string, err error) error {
+	if e, ok := err.(*leasehold.Error); ok {
+		e.Field = strings.TrimSuffix(name+"."+e.Field, ".")
+	}
+	return err
 }
 
 func decodeMap(name string, raw []byte, v reflect.Value) error {

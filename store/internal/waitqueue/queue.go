@@ -81,6 +81,10 @@ func (x *queue) endsAt(t time.Time, sooner bool) {
 	}
 }
 
+// nearEnd is how shortly before the end of the lease in the way nobody looks: that try
+// would only put off the next one, by minPause, beyond the end.
+const nearEnd = 50 * time.Millisecond
+
 // next returns what w does now: try, or wait for a signal and at most for that
 // long. Zero: only for a signal.
 func (x *queue) next(w *waiter, now time.Time) (try bool, pause time.Duration) {
@@ -95,7 +99,7 @@ func (x *queue) next(w *waiter, now time.Time) (try bool, pause time.Duration) {
 		return true, 0
 	}
 	until := x.look
-	if !x.ends.IsZero() && x.ends.Before(until) {
+	if !x.ends.IsZero() && x.ends.Before(until.Add(nearEnd)) {
 		until = x.ends
 	}
 	if !until.After(now) {

@@ -244,6 +244,19 @@ func TestWokenByTheEndOfTheLease(t *testing.T) {
 }
 
 // The next waiter knows the end of its predecessor's lease without a try.
+// A look shortly before the end does not put off the try at the end.
+func TestNoLookShortlyBeforeTheEnd(t *testing.T) {
+	for n := range 2000 { // the look is at random, within two seconds
+		ttl := 4*time.Second + time.Duration(n)*time.Millisecond
+		inBubble(t, func(t *testing.T, s *service) {
+			s.hold(ttl)
+			if g := s.wait(request("a")).granted(); g.Waited != ttl {
+				t.Errorf("waited %v for a lease that ended after %v", g.Waited, ttl)
+			}
+		})
+	}
+}
+
 func TestTheNextOneKnowsTheEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *service) {
 		s.hold(time.Second)

@@ -1,0 +1,31 @@
+package testserver
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Disturb breaks the network until ctx ends, each time for up to the time broken,
+// and heals it for up to the time healed. Others are faults of another kind to choose
+// from, as a server's Restart. It returns how many faults there were.
+func (n *Network) Disturb(ctx context.Context, seed uint64, broken, healed time.Duration, others ...func()) int {
+	n.t.Helper()
+	random := rand.New(rand.NewPCG(seed, 1))
+	sleep := func(most time.Duration) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(10*time.Millisecond + time.Duration(random.Int64N(int64(most)))):
+		}
+	}
+	slow := func() { n.Delay(20*time.Millisecond, 20*time.Millisecond) }
+	faults := append([]func(){n.Cut, slow, n.Reset, n.ResetRequests, n.Swallow}, others...)
+	count := 0
+	for ; ctx.Err() == nil; count++ {
+		faults[random.IntN(len(faults))]()
+		sleep(broken)
+		n.Heal()
+		sleep(healed)
+	}
+	return count
+}

@@ -1,0 +1,192 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/client/v3"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/soak"
+	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/store/cas"
+	"github.com/leasehold/leasehold/storetest"
+)
+
+// impatient makes a swallowed answer not take long.
+func impatient(prefix string) *Options {
+	return &Options{Prefix: prefix, Timeout: 1500 * time.Millisecond}
+}
+
+// sleeper sleeps for random times until ctx ends.
+func sleeper(ctx context.Context, random *rand.Rand) func(least, most int) {
+	return func(least, most int) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(least+random.IntN(most)) * time.Millisecond):
+		}
+	}
+}
+
+// openRound opens a store for a round. Half of the rounds have no history: lost
+// answers are then found out in another way.
+func openRound(t testing.TB, round int, addrs ...string) leasehold.Store {
+	t.Helper()
+	s := openOn(t, newClient(t, addrs...), impatient(fmt.Sprintf("round%d/", round)))
+	if round%2 == 0 {
+		return s
+	}
+	if _, err := s.SetSetting(t.Context(), leasehold.SettingKeepHistory, false); err != nil {
+		t.Fatalf("SetSetting = %v", err)
+	}
+	return s
+}
+
+// TestLinearizable breaks connections and the server while 16 workers acquire,
+// renew, transfer, break and release.
+func TestLinearizable(t *testing.T) {
+	server := testserver.Etcd(t)
+	network := testserver.Proxy(t, server.Addr)
+	storetest.HammerWithFaults(t, storetest.FaultLoad{
+		Rounds: soak.Rounds(4, 10),
+		Calls:  60,
+		Open: func(round int) leasehold.Store {
+			return openRound(t, round, network.Addr)
+		},
+		Disturb: func(ctx context.Context, round int) int {
+			return network.Disturb(ctx, uint64(round), 100*time.Millisecond, 200*time.Millisecond, server.Restart)
+		},
+	})
+}
+
+// leader returns which member leads.
+func leader(t testing.TB, client *clientv3.Client, members []*testserver.Server) (int, bool) {
+	for i, m := range members {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		status, err := client.Status(ctx, m.Addr)
+		cancel()
+		if err == nil && status.Leader == status.Header.MemberId {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func addrs(members []*testserver.Server) (all []string) {
+	for _, m := range members {
+		all = append(all, m.Addr)
+	}
+	return all
+}
+
+// disturbCluster kills the leader and stops members in turns until ctx ends.
+func disturbCluster(ctx context.Context, t testing.TB, client *clientv3.Client, members []*testserver.Server, seed uint64) (kills, stops int) {
+	random := rand.New(rand.NewPCG(seed, 2))
+	sleep := sleeper(ctx, random)
+	for ctx.Err() == nil {
+		i, ok := leader(t, client, members)
+		if !ok {
+			sleep(50, 50)
+			continue
+		}
+		if (kills+stops)%2 == 0 {
+			members[i].Kill()
+			sleep(500, 1500)
+			members[i].Start()
+			kills++
+			continue
+		}
+		cut := random.IntN(len(members)) // the leader, too
+		members[cut].Pause()
+		sleep(1500, 2000)
+		members[cut].Resume()
+		stops++
+		sleep(300, 500)
+	}
+	return kills, stops
+}
+
+// TestClusterLinearizable kills leaders and cuts members off while 16 workers are
+// busy: never two holders, tokens grow, nothing acknowledged is lost.
+func TestClusterLinearizable(t *testing.T) {
+	members := testserver.EtcdCluster(t)
+	watcher := newClient(t, addrs(members)...)
+	kills, stops := 0, 0
+	storetest.HammerWithFaults(t, storetest.FaultLoad{
+		Rounds: soak.Rounds(2, 4),
+		Calls:  80,
+		Open:   func(round int) leasehold.Store { return openRound(t, round, addrs(members)...) },
+		Disturb: func(ctx context.Context, round int) int {
+			k, c := disturbCluster(ctx, t, watcher, members, uint64(round))
+			kills, stops = kills+k, stops+c
+			return k + c
+		},
+		MayLoseNone: true,
+	})
+	t.Logf("%d leaders killed, %d members stopped", kills, stops)
+	if kills == 0 || stops == 0 {
+		t.Error("too little happened to say anything")
+	}
+}
+
+// flawed is a backend that is broken on purpose.
+type flawed struct {
+	*backend
+	swap func(b *backend, ctx context.Context, v cas.Version, w cas.Write) (cas.Item, error)
+}
+
+func (f flawed) Swap(ctx context.Context, v cas.Version, w cas.Write) (cas.Item, error) {
+	return f.swap(f.backend, ctx, v, w)
+}
+
+// TestCheckerCatchesFlaws breaks the backend on purpose: the checker must see it.
+func TestCheckerCatchesFlaws(t *testing.T) {
+	client := newClient(t, testserver.Etcd(t).Addr)
+	for name, swap := range map[string]func(b *backend, ctx context.Context, v cas.Version, w cas.Write) (cas.Item, error){
+		"a write does not compare": func(b *backend, ctx context.Context, _ cas.Version, w cas.Write) (cas.Item, error) {
+			for {
+				now, err := b.Load(ctx, w.Row.Resource)
+				if err != nil {
+					return now, err
+				}
+				w.Was = now
+				item, err := b.Swap(ctx, now.Version, w)
+				if err != cas.ErrRaced {
+					return item, err
+				}
+			}
+		},
+		"tokens repeat": func(b *backend, ctx context.Context, v cas.Version, w cas.Write) (cas.Item, error) {
+			if w.Row.Token == 0 {
+				w.Row.Token = 7
+			}
+			return b.Swap(ctx, v, w)
+		},
+		"a release is forgotten": func(b *backend, ctx context.Context, v cas.Version, w cas.Write) (cas.Item, error) {
+			if !w.Row.State.Locked() {
+				return w.Was, nil
+			}
+			return b.Swap(ctx, v, w)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			caught := false
+			for seed := range uint64(10) {
+				b := newBackend(client, (&Options{Prefix: fmt.Sprintf("%s%d/", name, seed)}).orDefaults(), false)
+				s := cas.New(flawed{b, swap}, nil)
+				rec := storetest.Hammer(t, s, &storetest.LoadOptions{Workers: 8, Calls: 40, Seed: seed})
+				_ = s.Close()
+				if rec.Check() != nil {
+					caught = true
+					break
+				}
+			}
+			if !caught {
+				t.Error("the checker finds nothing wrong")
+			}
+		})
+	}
+}

@@ -1,0 +1,341 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/soak"
+	"github.com/leasehold/leasehold/machine"
+)
+
+func claim(holder string, claims ...leasehold.Claim) leasehold.AcquireRequest {
+	return leasehold.AcquireRequest{Holder: holder, Claims: claims, TTL: time.Hour}
+}
+
+func mustAcquire(t *testing.T, e *Engine, r leasehold.AcquireRequest) leasehold.Grant {
+	t.Helper()
+	g, err := e.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatalf("Acquire(%v) = %v", r.Claims, err)
+	}
+	return g
+}
+
+// A set that was granted by a commit that failed is not held in part, and its waiter
+// gets its position and its reservation back.
+func TestVoidSetGoesBackToTheQueue(t *testing.T) {
+	for _, f := range []fault{unwritten, unanswered} {
+		bubble(t, func(t *testing.T, e *Engine, d *disk) {
+			x := acquire(t, e, "x", "a", time.Hour)
+			set := wait(t.Context(), e, claim("set", leasehold.Resources("x", "y")...))
+			small := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "y", Holder: "small", TTL: time.Hour})
+			d.failNext(f)
+			_, err := e.Release(t.Context(), leasehold.ReleaseRequest{ID: x.ID})
+			if f == unwritten {
+				wantReason(t, "Release on a failing disk", err, leasehold.ReasonUnavailable)
+				synctest.Wait()
+				if len(set)+len(small) > 0 {
+					t.Fatal("a waiter got what is not on disk, or what is reserved")
+				}
+				release(t, e, x)
+			}
+			a := <-set
+			if a.err != nil {
+				t.Fatalf("the set's waiter got %v", a.err)
+			}
+			e.inspect(func() { checkSets(t, e) })
+			if len(small) > 0 {
+				t.Fatalf("y was granted beside the set that has it")
+			}
+			release(t, e, a.grant)
+			if b := <-small; b.err != nil {
+				t.Fatalf("the waiter for y got %v", b.err)
+			}
+			d.checkSeqs(t)
+		})
+	}
+}
+
+// checkSets fails unless what is indexed of waiters agrees with the queues.
+func checkSets(t *testing.T, e *Engine) {
+	t.Helper()
+	checkTable(t, e.table)
+	present, reserving, sequences := 0, 0, map[string]int{}
+	count := func(q *queue) {
+		q.present.Ascend(func(p *position) bool {
+			if p.claims != nil {
+				present++
+			}
+			if p.lapse >= 0 {
+				reserving++
+				if e.lapses.At(int(p.lapse)) != p {
+					t.Fatalf("the position of %q is not where it thinks", p.holder)
+				}
+			}
+			if p.waiter.req.Sequence {
+				sequences[p.holder]++
+				if !e.sequences[p.holder][p.waiter] {
+					t.Fatalf("nobody knows that %q waits", p.holder)
+				}
+			}
+			return true
+		})
+	}
+	for _, q := range e.queues {
+		count(q)
+	}
+	if e.sets != nil {
+		count(e.sets)
+	}
+	if e.reserving.Len() != present || e.lapses.Len() != reserving || len(e.sequences) != len(sequences) {
+		t.Fatalf("%d sets wait, %d reserve, %d holders in sequence; indexed %d, %d, %d",
+			present, reserving, len(sequences), e.reserving.Len(), e.lapses.Len(), len(e.sequences))
+	}
+	for holder, n := range sequences {
+		if len(e.sequences[holder]) != n {
+			t.Fatalf("%q waits %d times, indexed %d", holder, n, len(e.sequences[holder]))
+		}
+	}
+}
+
+// TestSetsUnderFailingCommits: whatever waits, leaves, comes back, ends and fails to be
+// written, the indexes agree with rows and queues, no two live leases conflict, and at
+// the end everybody who waits for something free has it.
+func TestSetsUnderFailingCommits(t *testing.T) {
+	for seed := range uint64(soak.Rounds(10, 200)) {
+		bubble(t, func(t *testing.T, e *Engine, d *disk) {
+			random := rand.New(rand.NewPCG(seed, 15))
+			faults := rand.New(rand.NewPCG(seed, 16)) // the committer's own
+			d.set(func(d *disk) {
+				d.failCommit = func(int) fault {
+					if n := faults.IntN(20); n < 2 {
+						return fault(n + 1)
+					}
+					return fine
+				}
+			})
+			clients := make([]setClient, 8)
+			for i := range clients {
+				clients[i] = setClient{e: e, holder: fmt.Sprint(i), id: leasehold.NewID()}
+			}
+			for range 150 {
+				clients[random.IntN(len(clients))].act(t, random)
+				time.Sleep(time.Duration(random.IntN(2)) * time.Second)
+				e.inspect(func() {
+					if e.down == nil {
+						checkSets(t, e)
+						checkExclusion(t, e)
+					}
+				})
+			}
+			d.set(func(d *disk) { d.failCommit = nil })
+			for i := range clients {
+				clients[i].cancel()
+			}
+			e.inspect(func() { checkSets(t, e) })
+		})
+	}
+}
+
+// setClient is one holder that acquires and waits for sets and names.
+type setClient struct {
+	e       *Engine
+	holder  string
+	id      leasehold.ID // of its present intention
+	held    []leasehold.Grant
+	waiting <-chan answer
+	stop    context.CancelFunc
+}
+
+func (c *setClient) act(t *testing.T, random *rand.Rand) {
+	c.receive()
+	switch action := random.IntN(6); {
+	case c.waiting != nil && action < 3:
+		c.cancel()
+	case len(c.held) > 0 && action < 3:
+		g := c.held[0]
+		c.held = c.held[1:]
+		_, _ = c.e.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Note: "n"})
+	case c.waiting == nil:
+		ctx, stop := context.WithCancel(t.Context())
+		c.stop = stop
+		if random.IntN(2) == 0 {
+			c.id = leasehold.NewID()
+		}
+		c.waiting = wait(ctx, c.e, c.request(random))
+	}
+}
+
+func (c *setClient) request(random *rand.Rand) leasehold.AcquireRequest {
+	r := leasehold.AcquireRequest{
+		Holder: c.holder, ID: c.id, TTL: time.Duration(1+random.IntN(20)) * time.Second, Timeout: 10 * time.Second,
+		Priority: random.IntN(2), Sequence: random.IntN(2) == 0,
+	}
+	if random.IntN(3) == 0 {
+		r.Resource = []string{"x", "y"}[random.IntN(2)]
+		return r
+	}
+	all := append(leasehold.Resources("x", "y"), leasehold.Paths("n", "a/b", "a/*", "**", "c/**")...)
+	for _, i := range random.Perm(len(all))[:1+random.IntN(3)] {
+		all[i].Mode = leasehold.Mode(random.IntN(2))
+		r.Claims = append(r.Claims, all[i])
+	}
+	return r
+}
+
+// receive keeps what was granted meanwhile.
+func (c *setClient) receive() {
+	select {
+	case a := <-c.waiting:
+		if a.err == nil {
+			c.held = append(c.held, a.grant)
+		}
+		c.waiting = nil
+	default:
+	}
+}
+
+func (c *setClient) cancel() {
+	if c.waiting != nil {
+		c.stop()
+		<-c.waiting
+		c.waiting = nil
+	}
+}
+
+// checkExclusion fails if two live leases conflict, or if a waiter could be served.
+func checkExclusion(t *testing.T, e *Engine) {
+	t.Helper()
+	now := e.clock.now()
+	var live []*entry
+	for _, ent := range e.table.rows {
+		if ent.row.At(now).State.Locked() {
+			live = append(live, ent)
+		}
+	}
+	for i, a := range live {
+		for _, b := range live[:i] {
+			if conflicting(a.row.Covers(), b.row.Covers()) {
+				t.Fatalf("%v of %q and %v of %q are both live", a.row.Covers(), a.row.Holder, b.row.Covers(), b.row.Holder)
+			}
+		}
+	}
+	if e.sets == nil {
+		return
+	}
+	e.sets.present.Ascend(func(p *position) bool {
+		if out := e.tryAcquire(now, p.waiter.req, leasehold.NewID(), p); !mustWait(out.Reason) {
+			t.Fatalf("%q waits for %v, which it can have: %q", p.holder, p.claims, out.Reason)
+		}
+		return true
+	})
+}
+
+// conflicting compares name by name, with the patterns of setClient expanded by hand.
+func conflicting(a, b []leasehold.Claim) bool {
+	expanded := map[string][]string{"a/b": {"a/b"}, "a/*": {"a/b", "a/z"}, "**": {"a/b", "a/z", "c", "c/d"}, "c/**": {"c", "c/d"}, "x": {"x"}, "y": {"y"}}
+	for _, x := range a {
+		for _, y := range b {
+			common := slices.ContainsFunc(expanded[x.Pattern], func(s string) bool { return slices.Contains(expanded[y.Pattern], s) })
+			if x.Namespace == y.Namespace && common && !(x.Mode == leasehold.Shared && y.Mode == leasehold.Shared) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestNamespaceIsFull: at the limit another lease is refused, in that namespace only.
+func TestNamespaceIsFull(t *testing.T) {
+	defer func(n int) { maxInNamespace = n }(maxInNamespace)
+	maxInNamespace = 3
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		var last leasehold.Grant
+		for i := range 3 {
+			last = mustAcquire(t, e, claim("a", leasehold.Paths("n", fmt.Sprint(i), fmt.Sprint(i, "x"))...))
+		}
+		_, err := e.Acquire(t.Context(), claim("a", leasehold.Paths("n", "3")...))
+		wantReason(t, "Acquire in a full namespace", err, leasehold.ReasonTooMany)
+		mustAcquire(t, e, claim("a", leasehold.Paths("m", "3")...))
+		release(t, e, last)
+		mustAcquire(t, e, claim("a", leasehold.Paths("n", "3")...))
+	})
+}
+
+// A waiter that another grant to its own holder puts into a circle is refused then.
+func TestGrantClosesACircle(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		request := func(holder, resource string) leasehold.AcquireRequest {
+			return leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: time.Hour, Sequence: true}
+		}
+		x, z := acquire(t, e, "x", "a", time.Hour), acquire(t, e, "z", "c", time.Hour)
+		forX := wait(t.Context(), e, request("b", "x")) // b waits for a
+		forY := wait(t.Context(), e, request("b", "z")) // and for c
+		acquire(t, e, "y", "b", time.Hour)
+		ofA := wait(t.Context(), e, request("a", "y"))
+		if a := <-ofA; leasehold.ReasonOf(a.err) != leasehold.ReasonDeadlock {
+			t.Fatalf("Wait of a for y of b = %v, want deadlock", a.err)
+		}
+		ofC := wait(t.Context(), e, request("c", "x")) // behind b
+		release(t, e, x)                               // b has x, and c waits for b, which waits for c
+		if b := <-forX; b.err != nil {
+			t.Fatalf("Wait of b for x = %v", b.err)
+		}
+		b := <-forY
+		wantReason(t, "Wait of b for z of c, which waits for x of b", b.err, leasehold.ReasonDeadlock)
+		e.inspect(func() { checkSets(t, e) })
+		release(t, e, z)
+		if len(ofC) > 0 {
+			t.Errorf("c got %+v", <-ofC)
+		}
+	})
+}
+
+// A client comes back to its place for other modes of the same patterns.
+func TestPlaceForOtherModes(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		shared := func(holder string) leasehold.AcquireRequest {
+			return claim(holder, leasehold.Claim{Pattern: "a", Mode: leasehold.Shared}, leasehold.Claim{Pattern: "b", Mode: leasehold.Shared})
+		}
+		x, y := mustAcquire(t, e, shared("x")), mustAcquire(t, e, shared("y"))
+		upgrade := shared("x")
+		upgrade.ID, upgrade.Timeout = x.ID, time.Millisecond
+		upgrade.Claims[0].Mode = leasehold.Exclusive
+		first := <-wait(t.Context(), e, upgrade)
+		wantReason(t, "Wait for a in another mode", first.err, leasehold.ReasonTimeout)
+
+		more := shared("x")
+		more.ID, more.Timeout = x.ID, time.Minute
+		more.Claims[0].Mode, more.Claims[1].Mode = leasehold.Exclusive, leasehold.Exclusive
+		second := wait(t.Context(), e, more)
+		upgrade.Timeout = time.Minute
+		third := wait(t.Context(), e, upgrade) // it changes its mind while it waits
+		wantReason(t, "Wait that was replaced", (<-second).err, leasehold.ReasonSuperseded)
+		e.inspect(func() { checkSets(t, e) })
+		release(t, e, y)
+		a := <-third
+		if a.err != nil || a.grant.Resource != x.Resource || !slices.Equal(a.grant.Claims, upgrade.Claims) || a.grant.Token <= y.Token {
+			t.Errorf("Wait after that = %+v, %v, want the same lease with a new token", a.grant, a.err)
+		}
+		e.inspect(func() { checkSets(t, e) })
+	})
+}
+
+// A set never gets the name of a lease that is there, as a file of an older program
+// could have one.
+func TestNameOfASetIsNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		d.rows["__set__1"] = machine.Row{Resource: "__set__1", Holder: "old", ID: leasehold.NewID(), Token: 0, State: leasehold.StateActive, Ends: machine.Never}
+		e := open(t, d)
+		if g := mustAcquire(t, e, claim("a", leasehold.Resources("x")...)); g.Resource != "__set__2" || g.Token != 2 {
+			t.Errorf("Acquire = %q with token %d, want __set__2 with token 2", g.Resource, g.Token)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package local
+
+import (
+	"slices"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
+)
+
+// waitGraph is who waits for whom among holders whose requests are one sequence of
+// work. It is not stored: a search asks the queues and the table.
+type waitGraph struct {
+	*state
+	now machine.Instant
+
+	// moved is the resource of a lease that is about to be the holder to's.
+	moved, to string
+}
+
+// cycle returns the circle that the waiter is in, or nil.
+func (g waitGraph) cycle(w *waiter) []leasehold.WaitEdge {
+	first := true
+	return machine.Cycle(w.req.Holder, func(holder string) []leasehold.WaitEdge {
+		if first { // by this waiter, and not by another of its holder
+			first = false
+			return g.edges(w, nil)
+		}
+		return g.edgesOf(holder)
+	})
+}
+
+// edgesOf returns whom all waiters of a holder wait for.
+func (g waitGraph) edgesOf(holder string) (edges []leasehold.WaitEdge) {
+	for w := range g.sequences[holder] {
+		edges = g.edges(w, edges)
+	}
+	return edges
+}
+
+// edges appends whom the waiter waits for, each once: holders of leases in its way, and
+// of reservations that come before it.
+func (g waitGraph) edges(w *waiter, edges []leasehold.WaitEdge) []leasehold.WaitEdge {
+	seen := map[string]bool{}
+	add := func(holder string, c leasehold.Claim) {
+		if !seen[holder] {
+			seen[holder] = true
+			edges = append(edges, leasehold.WaitEdge{Holder: w.req.Holder, Claim: c, HeldBy: holder})
+		}
+	}
+	g.eachBlocker(g.now, w.req, func(ent *entry, c leasehold.Claim) bool {
+		if ent.row.Resource == g.moved {
+			add(g.to, c)
+		} else {
+			add(ent.row.Holder, c)
+		}
+		return true
+	})
+	if g.upgrades(w.req) {
+		return edges
+	}
+	g.eachReservation(g.now, w.req, w.position, func(p *position, c leasehold.Claim) bool {
+		// A holder does not wait for itself because it came twice. One that waits for
+		// the same as this waiter, and for nothing else, adds nobody whom this one does
+		// not wait for.
+		of := g.sequences[p.holder]
+		same := len(of) == 1 && of[p.waiter] && slices.Equal(p.claims, w.req.Claims)
+		if p.holder != w.req.Holder && !same {
+			add(p.holder, c)
+		}
+		return true
+	})
+	return edges
+}
+
+// upgrades says whether the request is for other modes of a lease that its holder has:
+// it waits for no reservation.
+func (s *state) upgrades(r leasehold.AcquireRequest) bool {
+	ent := s.table.ids[r.ID]
+	return ent != nil && ent.row.Claims != nil && ent.row.State.Locked() && ent.row.Holder == r.Holder
+}
+
+// checkWait returns the circle that a waiter closes, or nil. Without Sequence it closes
+// none.
+func (s *state) checkWait(now machine.Instant, w *waiter) []leasehold.WaitEdge {
+	if !w.req.Sequence {
+		return nil
+	}
+	return waitGraph{state: s, now: now}.cycle(w)
+}
+
+// checkTransfer refuses a transfer after which the new holder would wait for itself, be
+// it over others.
+func (s *state) checkTransfer(now machine.Instant, out machine.Outcome) machine.Outcome {
+	if !out.Granted {
+		return out
+	}
+	g := waitGraph{state: s, now: now, moved: out.Row.Resource, to: out.Row.Holder}
+	for w := range s.sequences[out.Row.Holder] {
+		if cycle := g.cycle(w); cycle != nil {
+			no := refuse(out.Row.Resource, leasehold.ReasonDeadlock)
+			no.Cycle = cycle
+			return no
+		}
+	}
+	return out
+}
+
+// refuseCycles refuses the waits of a holder that a grant to it has closed to a circle.
+func (s *state) refuseCycles(now machine.Instant, holder string) {
+	for w := range s.sequences[holder] {
+		cycle := s.checkWait(now, w)
+		if cycle == nil {
+			continue
+		}
+		p := w.position
+		s.removeWaiter(p, false)
+		w.left = true
+		err := s.waitError(now, w, leasehold.ReasonDeadlock, nil)
+		err.Cycle = cycle
+		s.recordFailure(now, now, w, "deadlock")
+		s.batches.send(w, answer{err: err})
+		s.serveBehind(now, p)
+	}
+}

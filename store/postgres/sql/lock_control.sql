@@ -1,0 +1,1 @@
+SELECT version FROM {s}.lease_control FOR UPDATE

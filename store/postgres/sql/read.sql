@@ -1,0 +1,5 @@
+-- $1 resource. Its row, what concerns all leases, and the time.
+SELECT clock_timestamp(), c.version, r.resource, r.holder, r.id, r.token, r.state, r.ttl_ms, r.ends, r.acquired, r.renewed,
+  r.renewals, r.max_renewals, r.metadata, r.former, r.handed, r.caller, r.version, r.waiting
+FROM {s}.lease_control c
+LEFT JOIN {s}.leases r ON r.resource = $1

@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testserver"
+)
+
+func acquire(t testing.TB, s *Store, resource, holder string, ttl time.Duration) leasehold.Grant {
+	t.Helper()
+	g, err := s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: ttl})
+	if err != nil {
+		t.Fatalf("Acquire(%q) = %v, want a grant", resource, err)
+	}
+	return g
+}
+
+func release(t testing.TB, s *Store, l leasehold.Lease) {
+	t.Helper()
+	if _, err := s.Release(t.Context(), leasehold.ReleaseRequest{ID: l.ID, Resource: l.Resource}); err != nil {
+		t.Fatalf("Release(%q) = %v, want success", l.Resource, err)
+	}
+}
+
+// eventually waits until cond holds.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(5 * time.Millisecond) { // polls a real server
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// pair opens two stores on one schema, as two servers do.
+func pair(t testing.TB) (a, b *Store) {
+	t.Helper()
+	o := &Options{Schema: newSchema()}
+	return openOn(t, newPool(t, server(t).Addr), o), openOn(t, newPool(t, server(t).Addr), o)
+}
+
+// waiting reads until when somebody waits for a resource, as a release sees it.
+func waiting(t testing.TB, s *Store, resource string) bool {
+	t.Helper()
+	f, err := s.db.found(t.Context(), s.db.pool, "read", resource)
+	must(t, err)
+	return f.Waiting > f.Now.Clock
+}
+
+// A waiter on one server is woken by a release on another, long before it looks by
+// itself.
+func TestWokenByAnotherServer(t *testing.T) {
+	a, b := pair(t)
+	var slowest time.Duration
+	const rounds = 5
+	for i := range rounds {
+		r := fmt.Sprint("r", i)
+		g := acquire(t, a, r, "a", time.Minute)
+		granted := make(chan time.Time, 1)
+		go func() {
+			_, err := b.Wait(t.Context(), leasehold.AcquireRequest{Resource: r, Holder: "b", TTL: time.Minute, Timeout: time.Minute})
+			if err != nil {
+				t.Errorf("Wait = %v, want a grant", err)
+			}
+			granted <- time.Now()
+		}()
+		eventually(t, "the waiter has left its note", func() bool { return waiting(t, a, r) })
+		time.Sleep(100 * time.Millisecond) // the listener is there
+		freed := time.Now()
+		release(t, a, g.Lease)
+		slowest = max(slowest, (<-granted).Sub(freed))
+	}
+	t.Logf("the slowest of %d wake-ups took %v", rounds, slowest)
+	if slowest > 3*time.Second {
+		t.Errorf("a waiter was woken after %v, want it by the release and not by its own look", slowest)
+	}
+}
+
+// A break, a force-release and an expiry that is recorded free a resource too.
+func TestWokenByOtherEnds(t *testing.T) {
+	a, b := pair(t)
+	for what, end := range map[string]func(r string) error{
+		"break": func(r string) error {
+			_, err := a.Break(t.Context(), leasehold.BreakRequest{Resource: r})
+			return err
+		},
+		"force-release": func(r string) error {
+			_, err := a.ReleaseHolder(t.Context(), "holder of "+r, "test")
+			return err
+		},
+	} {
+		acquire(t, a, what, "holder of "+what, time.Minute)
+		granted := make(chan error, 1)
+		go func() {
+			_, err := b.Wait(t.Context(), leasehold.AcquireRequest{Resource: what, Holder: "b", TTL: time.Minute, Timeout: time.Minute})
+			granted <- err
+		}()
+		eventually(t, "the waiter has left its note", func() bool { return waiting(t, a, what) })
+		freed := time.Now()
+		must(t, end(what))
+		must(t, <-granted)
+		t.Logf("%s: woken after %v", what, time.Since(freed))
+	}
+}
+
+// Where nobody waits nothing is notified: NOTIFY makes commits wait for each other.
+func TestNotifiesOnlyWhereSomebodyWaits(t *testing.T) {
+	a := openShared(t)
+	conn, err := pgx.Connect(t.Context(), testserver.PostgresURL(server(t).Addr, "postgres"))
+	must(t, err)
+	defer conn.Close(context.Background())
+	_, err = conn.Exec(t.Context(), "LISTEN "+a.db.channel)
+	must(t, err)
+	quiet := acquire(t, a, "quiet", "h", time.Minute)
+	release(t, a, quiet.Lease)
+	g := acquire(t, a, "r", "h", time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiter sync.WaitGroup
+	waiter.Go(func() {
+		_, _ = a.Wait(ctx, leasehold.AcquireRequest{Resource: "r", Holder: "w", TTL: time.Minute, Timeout: time.Minute})
+	})
+	eventually(t, "the waiter has left its note", func() bool { return waiting(t, a, "r") })
+	release(t, a, g.Lease)
+	n, err := conn.WaitForNotification(t.Context())
+	must(t, err)
+	if n.Payload != "r" {
+		t.Errorf("the first notice is of %q, want r: nobody waited for another", n.Payload)
+	}
+	cancel()
+	waiter.Wait()
+}
+
+// A thousand competitors with ten stores get one lease.
+func TestThousandCompetitors(t *testing.T) {
+	o := &Options{Schema: newSchema(), Timeout: time.Minute} // a busy machine is no outage
+	pool := newPool(t, server(t).Addr)
+	var stores []*Store
+	for range 10 {
+		stores = append(stores, openOn(t, pool, o))
+	}
+	var granted atomic.Int32
+	var all sync.WaitGroup
+	gate := make(chan struct{})
+	for i := range 1000 {
+		all.Go(func() {
+			<-gate
+			_, err := stores[i%len(stores)].Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: fmt.Sprint("h", i), TTL: time.Minute})
+			switch {
+			case err == nil:
+				granted.Add(1)
+			case !errors.Is(err, leasehold.ErrHeld):
+				t.Errorf("Acquire = %v, want ErrHeld", err)
+			}
+		})
+	}
+	close(gate)
+	all.Wait()
+	if n := granted.Load(); n != 1 {
+		t.Errorf("%d of 1000 competitors hold the lease, want 1", n)
+	}
+}

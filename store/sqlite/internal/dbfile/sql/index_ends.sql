@@ -1,0 +1,1 @@
+CREATE INDEX leases_ends ON leases (state, ends)

@@ -1,0 +1,1 @@
+CREATE INDEX leases_former ON leases (former) WHERE former IS NOT NULL

@@ -1,0 +1,1 @@
+CREATE INDEX leases_id ON leases (id)

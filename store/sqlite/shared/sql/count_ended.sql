@@ -1,0 +1,1 @@
+SELECT count(*) FROM leases WHERE state IN (3, 4, 5)

@@ -1,4 +1,0 @@
-SELECT
-  resource, holder, id, token, state, ttl, ends, acquired, renewed,
-  renewals, max_renewals, metadata, former, handed, scoped, caller
-FROM leases ORDER BY resource

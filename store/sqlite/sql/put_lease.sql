@@ -1,4 +1,0 @@
-REPLACE INTO leases (
-  resource, holder, id, token, state, ttl, ends, acquired, renewed,
-  renewals, max_renewals, metadata, former, handed, scoped, caller
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
