@@ -6,6 +6,10 @@ func AlwaysBatch(s *Store) *Store {
 	return s
 }
 
+// AwaitIdle returns when no call goes on without its caller. Nobody may start one
+// meanwhile.
+func AwaitIdle(s *Store) { s.running.Wait() }
+
 // What the tests of batches count on.
 const (
 	MaxRequests = maxRequests
