@@ -92,7 +92,7 @@ func disturbCluster(ctx context.Context, t testing.TB, client *clientv3.Client, 
 			sleep(50, 50)
 			continue
 		}
-		if (kills+stops)%2 == 0 {
+		if (kills+stops+int(seed))%2 == 0 { // each round starts with the other one
 			members[i].Kill()
 			sleep(500, 1500)
 			members[i].Start()
