@@ -159,6 +159,43 @@ func checkMoved(t *testing.T, from, to open.Movable, all lasting) {
 	}
 }
 
+// checkKilled says that after a kill one side has everything, and that the other grants
+// nothing. It returns how far the mover came.
+func checkKilled(t *testing.T, from, to open.Movable, all lasting) move.State {
+	t.Helper()
+	owner, other := from, to
+	mark, err := from.MoveMark(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mark.State == move.Left || mark.State == move.Moved {
+		owner, other = to, from
+	}
+	reached := mark.State
+	all.check(t, owner)
+	probe := leasehold.AcquireRequest{Resource: "probe of a kill", Holder: "probe", TTL: time.Minute}
+	if _, err := other.Acquire(t.Context(), probe); err == nil {
+		t.Fatalf("both sides grant; the source's mark is %+v", mark)
+	}
+	// A mark that the mover has sent before its death may still arrive.
+	for limit := time.Now().Add(time.Minute); mark.State == move.Open; time.Sleep(10 * time.Millisecond) {
+		g, err := owner.Acquire(t.Context(), probe)
+		if err == nil {
+			if _, err := owner.Release(t.Context(), leasehold.ReleaseRequest{Resource: g.Resource, ID: g.ID}); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("an open store does not grant: %v", err)
+		}
+		if mark, err = owner.MoveMark(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reached
+}
+
 func TestMoveUnderLoad(t *testing.T) {
 	postgres := testserver.PostgresURL(testserver.Postgres(t).Addr, "postgres")
 	t.Run("sqlite", func(t *testing.T) {
@@ -189,7 +226,7 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 	for i := range 4 {
 		stops = append(stops, startClient(t, fmt.Sprintf("client-%d", i), urls))
 	}
-	killed := 0
+	killed := map[move.State]int{}
 	for round := range rounds {
 		from, to := (round+1)%2, round%2
 		for try := 0; ; try++ {
@@ -208,7 +245,7 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 				t.Fatalf("round %d: move = %d: %s", round, code, out)
 			}
 			if code < 0 {
-				killed++
+				killed[checkKilled(t, stores[from], stores[to], all)]++
 			}
 			time.Sleep(time.Duration(rand.IntN(3)*rand.IntN(1500)) * time.Millisecond) // the source may open by itself
 		}
@@ -220,8 +257,8 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 		events = append(events, stop()...)
 	}
 	checkEvents(t, events)
-	if killed == 0 {
+	if len(killed) == 0 {
 		t.Error("no mover was killed")
 	}
-	t.Logf("%d rounds, %d kills, %d operations; undisturbed, a move of %d leases takes %v", rounds, killed, len(events), leases, undisturbed)
+	t.Logf("%d rounds, kills by the source's mark %q, %d operations; undisturbed, a move of %d leases takes %v", rounds, killed, len(events), leases, undisturbed)
 }
