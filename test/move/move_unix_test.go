@@ -29,14 +29,9 @@ type mover struct {
 	urls    [2]string
 }
 
-// run moves and is killed after a while, unless that is zero. It returns the exit code,
-// less than zero if it was killed.
-func (m mover) run(from, to int, kill time.Duration) (int, string) {
-	ctx, cancel := context.WithCancel(context.Background())
-	if kill > 0 {
-		ctx, cancel = context.WithTimeout(ctx, kill)
-	}
-	defer cancel()
+// run moves and is killed when ctx ends. It returns the exit code, less than zero if it
+// was killed.
+func (m mover) run(ctx context.Context, from, to int) (int, string) {
 	cmd := exec.CommandContext(ctx, m.program, "move", "--from", m.urls[from], "--to", m.urls[to], "--yes", "--reopen-after", "2s")
 	out, _ := cmd.CombinedOutput()
 	return cmd.ProcessState.ExitCode(), string(out)
@@ -207,6 +202,22 @@ func TestMoveUnderLoad(t *testing.T) {
 	})
 }
 
+// afterCommit returns a context that ends when the store's leases have left it: what a
+// mover does after that is too short to be met by chance.
+func afterCommit(ctx context.Context, s move.Store) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if mark, err := s.MoveMark(ctx); err == nil && mark.State == move.Left {
+				cancel()
+			}
+		}
+	}()
+	return ctx, func() { cancel(); <-done }
+}
+
 // moveUnderLoad moves to and fro while clients in several processes use both stores,
 // and kills the mover most of the time.
 func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
@@ -217,7 +228,7 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 	stores := [2]open.Movable{openMovable(t, urls[0]), openMovable(t, urls[1])}
 	all := acquireLasting(t, stores[0], leases)
 	began := time.Now()
-	if code, out := m.run(0, 1, 0); code != 0 {
+	if code, out := m.run(t.Context(), 0, 1); code != 0 {
 		t.Fatalf("move = %d: %s", code, out)
 	}
 	undisturbed := time.Since(began)
@@ -227,14 +238,23 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 		stops = append(stops, startClient(t, fmt.Sprintf("client-%d", i), urls))
 	}
 	killed := map[move.State]int{}
-	for round := range rounds {
+	late := func() int { return killed[move.Left] + killed[move.Moved] }
+	round := 0
+	for ; round < rounds || late() == 0 && round < 5*rounds; round++ {
 		from, to := (round+1)%2, round%2
 		for try := 0; ; try++ {
-			var kill time.Duration
-			if try < 3 {
-				kill = time.Duration(rand.Int64N(int64(undisturbed)))
+			var ctx context.Context
+			var cancel context.CancelFunc
+			switch {
+			case try < 2:
+				ctx, cancel = context.WithTimeout(t.Context(), rand.N(2*undisturbed))
+			case try == 2:
+				ctx, cancel = afterCommit(t.Context(), stores[from])
+			default:
+				ctx, cancel = context.WithCancel(t.Context())
 			}
-			code, out := m.run(from, to, kill)
+			code, out := m.run(ctx, from, to)
+			cancel()
 			if code == 0 {
 				break
 			}
@@ -257,8 +277,9 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 		events = append(events, stop()...)
 	}
 	checkEvents(t, events)
-	if len(killed) == 0 {
-		t.Error("no mover was killed")
+	if late() == 0 || killed[move.Leaving] == 0 {
+		t.Errorf("no mover was killed before or after the commit point: %v", killed)
 	}
-	t.Logf("%d rounds, kills by the source's mark %q, %d operations; undisturbed, a move of %d leases takes %v", rounds, killed, len(events), leases, undisturbed)
+	t.Logf("%d rounds; movers killed: %d before they closed the source, %d while it was closed, %d after the commit point; %d operations; undisturbed, a move of %d leases takes %v",
+		round, killed[move.Open], killed[move.Leaving], late(), len(events), leases, undisturbed)
 }
