@@ -202,15 +202,16 @@ func TestMoveUnderLoad(t *testing.T) {
 	})
 }
 
-// afterCommit returns a context that ends when the store's leases have left it: what a
-// mover does after that is too short to be met by chance.
-func afterCommit(ctx context.Context, s move.Store) (context.Context, context.CancelFunc) {
+// whenMarked returns a context that ends a while after the store has got a mark: what a
+// mover does then may be too short to be met by chance.
+func whenMarked(ctx context.Context, s move.Store, state move.State, after time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			if mark, err := s.MoveMark(ctx); err == nil && mark.State == move.Left {
+			if mark, err := s.MoveMark(ctx); err == nil && mark.State == state {
+				time.Sleep(after) // the mover goes on meanwhile
 				cancel()
 			}
 		}
@@ -239,17 +240,20 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 	}
 	killed := map[move.State]int{}
 	late := func() int { return killed[move.Left] + killed[move.Moved] }
+	enough := func() bool { return late() > 0 && killed[move.Leaving] > 0 }
 	round := 0
-	for ; round < rounds || late() == 0 && round < 5*rounds; round++ {
+	for ; round < rounds || !enough() && round < 5*rounds; round++ {
 		from, to := (round+1)%2, round%2
 		for try := 0; ; try++ {
 			var ctx context.Context
 			var cancel context.CancelFunc
 			switch {
-			case try < 2:
+			case try < 3 && (round+try)%3 == 0:
+				ctx, cancel = whenMarked(t.Context(), stores[from], move.Left, 0)
+			case try < 3 && (round+try)%3 == 1:
+				ctx, cancel = whenMarked(t.Context(), stores[from], move.Leaving, rand.N(undisturbed/2))
+			case try < 3:
 				ctx, cancel = context.WithTimeout(t.Context(), rand.N(2*undisturbed))
-			case try == 2:
-				ctx, cancel = afterCommit(t.Context(), stores[from])
 			default:
 				ctx, cancel = context.WithCancel(t.Context())
 			}
@@ -277,8 +281,8 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 		events = append(events, stop()...)
 	}
 	checkEvents(t, events)
-	if late() == 0 || killed[move.Leaving] == 0 {
-		t.Errorf("no mover was killed before or after the commit point: %v", killed)
+	if !enough() {
+		t.Errorf("no mover was killed before the commit point, or none after it: %q", killed)
 	}
 	t.Logf("%d rounds; movers killed: %d before they closed the source, %d while it was closed, %d after the commit point; %d operations; undisturbed, a move of %d leases takes %v",
 		round, killed[move.Open], killed[move.Leaving], late(), len(events), leases, undisturbed)
