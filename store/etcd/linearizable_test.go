@@ -102,7 +102,7 @@ func (c *cluster) disturb(ctx context.Context, t testing.TB, round int) (n int) 
 			sleep(50, 50)
 			continue
 		}
-		whoever := random.IntN(len(c.members)) // the leader, too
+		member := random.IntN(len(c.members)) // the leader, too
 		turn := (round + n) % len(c.counts)
 		switch turn {
 		case 0:
@@ -110,11 +110,11 @@ func (c *cluster) disturb(ctx context.Context, t testing.TB, round int) (n int) 
 			sleep(500, 1500)
 			c.members[i].Start()
 		case 1:
-			c.members[whoever].Pause()
+			c.members[member].Pause()
 			sleep(1500, 2000)
-			c.members[whoever].Resume()
+			c.members[member].Resume()
 		case 2:
-			c.peers.CutOff([]int{i, whoever}[n/3%2])
+			c.peers.CutOff([]int{i, member}[n/3%2])
 			sleep(1500, 2000)
 			c.peers.Heal()
 		}
