@@ -13,7 +13,7 @@ import (
 // commands are in the order of the help.
 var commands = []func(*app) *cobra.Command{
 	newServe,
-	newRun,
+	newRun, newHook,
 	newAcquire, newRenew, newRelease, newTransfer,
 	newStatus, newList, newWait, newWatch, newHistory,
 	newBreak, newForceRelease, newConfig, newToken, newBackup, newRestore, newMove, newBlob,
@@ -134,7 +134,7 @@ func (a *app) noCommand(cmd *cobra.Command, args []string) error {
 
 // noTelemetry are the commands that are no clients of leases.
 var noTelemetry = map[string]bool{
-	"leasehold": true, "leasehold serve": true, "leasehold version": true, "leasehold help": true,
+	"leasehold": true, "leasehold serve": true, "leasehold version": true, "leasehold help": true, "leasehold hook": true,
 	"leasehold __guardian": true, "leasehold __launch": true,
 }
 

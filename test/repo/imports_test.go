@@ -91,10 +91,13 @@ var rules = map[importRule]string{
 	{From: "health", To: "...", Except: "health>."}:                             "health checks any store",
 	{From: "health", To: otherModules}:                                          "a program that checks its store must not inherit our choices",
 
-	{From: "store/...", To: "store/...", Except: sharedByStores}:                        "a store imports no other store, only what several are made of",
-	{From: "internal/move", To: "...", Except: "internal/move>. internal/move>machine"}: "a move knows no store: each offers what it needs",
-	{From: "...", To: "internal/testserver", Except: testsOnly}:                         "servers for tests are started by tests",
-	{From: "...", To: "internal/pipenet", Except: testsOnly}:                            "a network for tests",
+	{From: "store/...", To: "store/...", Except: sharedByStores}:                              "a store imports no other store, only what several are made of",
+	{From: "internal/move", To: "...", Except: "internal/move>. internal/move>machine"}:       "a move knows no store: each offers what it needs",
+	{From: "internal/repo", To: "...", Except: "internal/repo>."}:                             "what a file is called has nothing to do with stores",
+	{From: "internal/repo", To: "os/exec"}:                                                    "a hook has no time to start git",
+	{From: "internal/hook", To: "...", Except: "internal/hook>. internal/hook>internal/repo"}: "a hook uses any store; the program opens it",
+	{From: "...", To: "internal/testserver", Except: testsOnly}:                               "servers for tests are started by tests",
+	{From: "...", To: "internal/pipenet", Except: testsOnly}:                                  "a network for tests",
 
 	{From: "...", To: "storetest/...", Except: testsOnly}:                     "the conformance suite is for tests",
 	{From: "...", To: "github.com/google/go-cmp/cmp", Except: testsOnly}:      "a test library in the product is a mistake",
