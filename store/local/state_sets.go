@@ -61,10 +61,14 @@ func (s *state) conflicts(now machine.Instant, r leasehold.AcquireRequest) (rows
 	if row := s.blocker(now, r); row != nil {
 		return append(rows, *row), true
 	}
-	own := s.table.ids[r.ID]
+	seen := map[*entry]bool{s.table.ids[r.ID]: true}
+	if r.Claims == nil {
+		seen[s.table.rows[r.Resource]] = true // it is there already
+	}
 	add := func(ent *entry, c leasehold.Claim) bool {
 		live := ent.row.State.Locked() && ent.row.Ends > now.Clock
-		if !live && ent != own && !slices.ContainsFunc(rows, func(have machine.Row) bool { return have.Resource == ent.row.Resource }) {
+		if !live && !seen[ent] {
+			seen[ent] = true
 			rows = append(rows, ent.row)
 		}
 		return true
