@@ -330,6 +330,21 @@ func TestRecoveryClosesACircle(t *testing.T) {
 	})
 }
 
+// Who waits with the id that a transfer gives it gets the lease by it, and waits no more.
+func TestTransferToTheWaiterItself(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		x := acquire(t, e, "x", "a", time.Hour)
+		r := leasehold.AcquireRequest{Resource: "x", Holder: "b", ID: leasehold.NewID(), TTL: time.Hour, Sequence: true}
+		waiting := wait(t.Context(), e, r)
+		l, err := e.Transfer(t.Context(), leasehold.TransferRequest{ID: x.ID, To: "b", Proposed: r.ID})
+		if err != nil || l.Holder != "b" {
+			t.Fatalf("Transfer to who waits for it with that id = %+v, %v, want it done", l, err)
+		}
+		wantReason(t, "Wait for what a transfer gave", (<-waiting).err, leasehold.ReasonSuperseded)
+		e.inspect(func() { checkSets(t, e) })
+	})
+}
+
 // A client comes back to its place for other modes of the same patterns.
 func TestPlaceForOtherModes(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {

@@ -97,7 +97,11 @@ func (s *state) checkTransfer(now machine.Instant, out machine.Outcome) machine.
 		return out
 	}
 	g := waitGraph{state: s, now: now, moved: out.Row.Resource, to: out.Row.Holder}
+	served := s.keptPosition(leasehold.AcquireRequest{Resource: out.Row.Resource, Claims: out.Row.Claims, ID: out.Row.ID})
 	for w := range s.sequences[out.Row.Holder] {
+		if w.position == served {
+			continue // the transfer ends its wait
+		}
 		if cycle := g.cycle(w); cycle != nil {
 			no := refuse(out.Row.Resource, leasehold.ReasonDeadlock)
 			no.Cycle = cycle
