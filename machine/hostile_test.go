@@ -41,8 +41,9 @@ func hostileClaims(name, last string) (claims []leasehold.Claim) {
 
 // TestHostilePatterns: a store compares claims under its lock, so the worst that two
 // requests can have must not hold it up. The grids that find the overlapping part took
-// 3 s here. The limit is far above what is needed, for slow machines, and counts the
-// processor's time, which other work on the machine does not stretch.
+// 3 s here. The limit is far above what is needed, for slow machines and the race
+// detector, and counts the processor's time, which other work on the machine does not
+// stretch; BenchmarkConflicting has the figures.
 func TestHostilePatterns(t *testing.T) {
 	for a := range hostile {
 		for b := range hostile {
@@ -71,6 +72,20 @@ func verifySoon(t *testing.T, name, a, b string, compare func(x, y []leasehold.C
 	}
 	if took := processorTime() - start; took > most {
 		t.Errorf("%s(%s, %s) takes %v, want at most %v", name, a, b, took, most)
+	}
+}
+
+// TestComparingAllocatesNothing: half a second of the worst comparison was the garbage
+// of splitting each pattern once for each other one.
+func TestComparingAllocatesNothing(t *testing.T) {
+	for name := range hostile {
+		x, y := hostileClaims(name, "x")[:8], hostileClaims(name, "y")[:8]
+		if strings.Count(x[0].Pattern, "/") >= 64 {
+			continue // longer paths than people have
+		}
+		if n := testing.AllocsPerRun(1, func() { machine.Conflicting(x, y) }); n != 0 {
+			t.Errorf("Conflicting(%s) allocates %v times, want none", name, n)
+		}
 	}
 }
 
