@@ -15,7 +15,7 @@ var maxInNamespace = 200_000
 
 // plainOnly says whether a request can be decided by its own row alone: it is for a
 // plain name that no set has or waits for.
-func (s *state) plainOnly(r leasehold.AcquireRequest) bool {
+func (s *state) plainOnly(r *leasehold.AcquireRequest) bool {
 	t := s.table
 	return r.Claims == nil && !t.claims.HasName(r.Resource) && !t.notes.HasName(r.Resource) && !s.reserving.HasName(r.Resource)
 }
@@ -248,7 +248,7 @@ func (s *state) serveSet(now machine.Instant, p *position) (refused bool) {
 // refuseFormer answers who waits for other modes of a lease that has ended, or is now
 // known by another id: what that frees need not be what they wait for. It appends what
 // they kept free.
-func (s *state) refuseFormer(now machine.Instant, row machine.Row, freed []leasehold.Claim) []leasehold.Claim {
+func (s *state) refuseFormer(now machine.Instant, row *machine.Row, freed []leasehold.Claim) []leasehold.Claim {
 	id := row.Former
 	if !row.State.Locked() {
 		id = row.ID
@@ -299,7 +299,7 @@ func (s *state) lapseReservations(now machine.Instant) {
 
 // freed appends what a step frees of sets, or for sets: the claims of the row before
 // it.
-func (s *state) freed(step machine.Step, claims []leasehold.Claim) []leasehold.Claim {
+func (s *state) freed(step *machine.Step, claims []leasehold.Claim) []leasehold.Claim {
 	if s.table.claims.Len() == 0 && s.reserving.Len() == 0 {
 		return claims
 	}
