@@ -170,7 +170,7 @@ func (s *state) apply(now machine.Instant, out machine.Outcome) *batch {
 		s.batches.pending.decided++
 	}
 	var freed []leasehold.Claim // of sets, and for them
-	for i := range out.Steps { // by pointer: a step is long
+	for i := range out.Steps {  // by pointer: a step is long
 		freed = s.freed(&out.Steps[i], freed)
 		s.applyStep(now, &out.Steps[i])
 	}
