@@ -143,7 +143,7 @@ func (s *state) refuseCycle(now machine.Instant, w *waiter) {
 	w.left = true
 	err := s.waitError(now, w, leasehold.ReasonDeadlock, nil)
 	err.Cycle = cycle
-	s.recordFailure(now, now, w, "deadlock")
+	s.recordFailedWait(now, now, w, "deadlock", cycle)
 	s.batches.send(w, answer{err: err})
 	s.serveBehind(now, p)
 }
