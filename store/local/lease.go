@@ -180,8 +180,8 @@ func (e *Engine) Status(ctx context.Context, resource string) (leasehold.Status,
 		}
 		waiters = e.showSets(now, row, &status)
 		more = e.appendWaiters(resource, &waiters, &last)
-		if status.Leases != nil {
-			return machine.Outcome{} // it depends on other rows
+		if status.Leases != nil || e.batches.changeSets() {
+			return machine.Outcome{} // it depends on other rows, also on sets that have ended
 		}
 		return machine.Outcome{Row: row}
 	})
