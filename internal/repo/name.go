@@ -128,6 +128,9 @@ func Pattern(path string) string {
 // segmentPattern replaces what a segment of a pattern cannot have by *, one for any
 // number of them in a row.
 func segmentPattern(segment string) string {
+	if segment == "." || segment == ".." { // of a path that is not Locate's
+		return "*"
+	}
 	var b strings.Builder
 	last := byte(0)
 	for i, c := range segment {
