@@ -106,7 +106,7 @@ func (a *app) printChanges(changes []gitguard.Change, none string, dry bool) err
 	if a.json {
 		views := []changeView{}
 		for _, c := range changes {
-			views = append(views, changeView(c))
+			views = append(views, changeView{c.Path, c.What})
 		}
 		return a.printJSON(map[string]any{"changes": views, "dry_run": dry})
 	}
