@@ -77,8 +77,8 @@ func newDoctor(a *app) *cobra.Command {
 
 // doctor is one examination.
 type doctor struct {
-	*app
 	*repository
+	app    *app
 	flags  doctorFlags
 	prover *prove.Prover // nil: nothing is proven
 	checks []check
@@ -138,7 +138,7 @@ func (d *doctor) checkServer(ctx context.Context, namespace string) leasehold.St
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, guardLimit)
 	defer cancel()
-	store, err := d.open(ctx, "leasehold doctor")
+	store, err := d.app.open(ctx, "leasehold doctor")
 	if err != nil {
 		d.add(name, checkDown, err.Error(), next)
 		return nil
@@ -152,7 +152,7 @@ func (d *doctor) checkServer(ctx context.Context, namespace string) leasehold.St
 		store.Close()
 		return nil
 	}
-	d.add(name, checkOK, fmt.Sprintf("%s answers in %s", d.url(), span(time.Since(started))), "")
+	d.add(name, checkOK, fmt.Sprintf("%s answers in %s", d.app.url(), span(time.Since(started))), "")
 	return store
 }
 
@@ -203,7 +203,7 @@ func (d *doctor) verdict(err error, detail string) (status, text, next string) {
 	case err == nil:
 		return checkBlocks, detail + "; refused while held, allowed after release", ""
 	case errors.Is(err, prove.ErrNotProven):
-		return checkPasses, err.Error(), "run it by hand; it must use " + d.url() + " and the repository's own name"
+		return checkPasses, strings.TrimPrefix(err.Error(), prove.ErrNotProven.Error()+": "), "run it by hand; it must use " + d.app.url() + " and the repository's own name"
 	}
 	return checkBroken, err.Error(), ""
 }
@@ -238,17 +238,17 @@ func (d *doctor) checkGuard(ctx context.Context) {
 func (d *doctor) print(serverDown bool) error {
 	fine := !slices.ContainsFunc(d.checks, func(c check) bool { return !c.isFine() })
 	var err error
-	if d.json {
-		err = d.printJSON(map[string]any{"ok": fine, "proved": d.prover != nil, "checks": d.checks})
+	if d.app.json {
+		err = d.app.printJSON(map[string]any{"ok": fine, "proved": d.prover != nil, "checks": d.checks})
 	} else {
 		rows := [][]string{{"CHECK", "STATUS", "DETAIL"}}
 		for _, c := range d.checks {
 			rows = append(rows, []string{c.Name, c.Status, orDash(visible(c.Detail))})
 		}
-		err = table(d.out, rows)
+		err = table(d.app.out, rows)
 		for _, c := range d.checks {
 			if c.Next != "" {
-				d.note("%s: %s\n  → %s", c.Name, c.Status, c.Next)
+				d.app.note("%s: %s\n  → %s", c.Name, c.Status, c.Next)
 			}
 		}
 	}

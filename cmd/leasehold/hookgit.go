@@ -56,11 +56,11 @@ func newHookGit(a *app) *cobra.Command {
 		ctx, stop := interruptible(cmd.Context())
 		defer stop()
 		err := a.guardGit(ctx, event, args[1:])
-		if refused := (*guardError)(nil); err == nil || errors.As(err, &refused) || failClosed {
+		if refused := (*guardError)(nil); err == nil || errors.As(err, &refused) || errors.As(context.Cause(ctx), new(*interruption)) {
 			return interruptionOr(ctx, err)
 		}
-		if i := interruptionOr(ctx, nil); i != nil {
-			return i
+		if failClosed {
+			return &uncheckedError{err}
 		}
 		fmt.Fprintf(a.err, "leasehold: warning: nobody was asked who holds these files: %v\n", err)
 		return nil
@@ -179,4 +179,17 @@ func (e *guardError) advice() string {
 	return fmt.Sprintf("%s\n  → leasehold status %s shows who waits; leasehold release or the end of the holder's session frees it\n"+
 		"  → if the lease is yours, set LEASEHOLD_HOLDER=%s; %s=off lets this %s pass",
 		e.event.hint, quote(first.Resource), quote(first.Holder), guardVariable, e.event.what)
+}
+
+// uncheckedError is a commit or push that could not be checked, and must be.
+type uncheckedError struct{ cause error }
+
+func (e *uncheckedError) Unwrap() error { return e.cause }
+
+func (e *uncheckedError) Error() string {
+	return fmt.Sprintf("refused, because nobody can be asked who holds these files (--fail-closed): %v", e.cause)
+}
+
+func (e *uncheckedError) advice() string {
+	return "start the server, or name it with LEASEHOLD_STORE; " + guardVariable + "=off lets this one pass"
 }

@@ -35,11 +35,18 @@ type spec struct {
 // event is an event of a tool, and the tools of the model for which it fires.
 type event struct{ name, matcher string }
 
+// The tools of the model that edit files.
+const (
+	claudeEdits = "Edit|MultiEdit|Write|NotebookEdit"
+	codexEdits  = "apply_patch|Edit|Write"
+	cursorEdits = "Write|Edit|StrReplace|MultiEdit|EditNotebook|Delete|ApplyPatch"
+)
+
 var specs = map[Tool]spec{
 	Claude: {
 		title: "Claude Code", settings: ".claude/settings.json", mcp: ".mcp.json", grouped: true,
 		events: []event{
-			{"PreToolUse", "Edit|MultiEdit|Write|NotebookEdit"}, {"PostToolUse", "Edit|MultiEdit|Write|NotebookEdit"},
+			{"PreToolUse", claudeEdits}, {"PostToolUse", claudeEdits},
 			{"SubagentStop", ""}, {"SessionEnd", ""},
 		},
 		traces: []string{".claude", "CLAUDE.md"}, programs: []string{"claude"},
@@ -47,14 +54,17 @@ var specs = map[Tool]spec{
 	Codex: {
 		title: "Codex", settings: ".codex/hooks.json", mcp: ".codex/config.toml", grouped: true,
 		events: []event{
-			{"PreToolUse", "apply_patch"}, {"PostToolUse", "apply_patch"},
+			{"PreToolUse", codexEdits}, {"PostToolUse", codexEdits},
 			{"SubagentStop", ""}, {"SessionEnd", ""},
 		},
 		traces: []string{".codex"}, programs: []string{"codex"},
 	},
 	Cursor: {
 		title: "Cursor", settings: ".cursor/hooks.json", mcp: ".cursor/mcp.json",
-		events: []event{{"preToolUse", "Write|Delete"}, {"postToolUse", "Write|Delete"}, {"subagentStop", ""}, {"sessionEnd", ""}},
+		events: []event{
+			{"preToolUse", cursorEdits}, {"postToolUse", cursorEdits},
+			{"subagentStop", ""}, {"sessionEnd", ""},
+		},
 		traces: []string{".cursor", ".cursorrules"}, programs: []string{"cursor", "cursor-agent"},
 	},
 }
