@@ -39,7 +39,7 @@ it passes with a warning, or is refused with --fail-closed.`
 func newHookGit(a *app) *cobra.Command {
 	var failClosed bool
 	cmd := &cobra.Command{
-		Use: "git pre-commit|pre-push [ARG…]", Args: cobra.MinimumNArgs(1),
+		Use: "git pre-commit|pre-push [REMOTE URL]", Args: argsBetween(1, 3),
 		Short: "Refuse commits and pushes of what others hold", Long: hookGitHelp,
 		ValidArgs: gitguard.Names,
 	}

@@ -9,4 +9,4 @@ if [ ! -x "$program" ]; then
 	echo "leasehold guard: the program leasehold is not there, so nobody was asked who holds these files" >&2
 	{{missing}}
 fi
-{{feed}}"$program"{{args}} hook git {{name}}{{flags}} "$@"
+{{feed}}"$program" hook git{{flags}} -- {{name}} "$@"

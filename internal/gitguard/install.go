@@ -22,6 +22,7 @@ const (
 	Absent    Status = "absent"   // no guard; a hook of others may be there
 	Edited    Status = "edited"   // the guard's hook, changed since
 	Replaced  Status = "replaced" // another hook stands where the guard's was
+	Deleted   Status = "deleted"  // the guard's hook is gone, but not the one that it kept
 	Disabled  Status = "disabled" // the guard's hook, which may not be executed
 )
 
@@ -63,7 +64,7 @@ func readHook(path string) (Hook, error) {
 			return h, fmt.Errorf("%s is a symlink to nothing; mend or delete it", path)
 		}
 		if h.Kept != "" {
-			h.Status = Replaced
+			h.Status = Deleted
 		}
 		return h, nil
 	}
@@ -137,7 +138,7 @@ func (h Hook) planInstall(o Options) (*Change, error) {
 	case h.Status == Edited:
 		return nil, fmt.Errorf("%w: %s is the guard's hook, but was edited. Move your lines to %s, delete %s and install again",
 			ErrChanged, h.Path, h.Name+KeptSuffix, h.Name)
-	case h.Status == Absent && h.content == nil:
+	case h.Status == Deleted, h.Status == Absent && h.content == nil:
 		return &Change{h.Path, "new"}, nil
 	case h.Status == Absent:
 		return &Change{h.Path, "new; the hook that is there becomes " + h.Name + KeptSuffix + " and runs first"}, nil
@@ -193,7 +194,7 @@ func (h Hook) undo() error {
 	switch {
 	case h.Status == Absent && h.content != nil:
 		return os.Rename(h.Path+KeptSuffix, h.Path)
-	case h.Status == Absent:
+	case h.Status == Absent, h.Status == Deleted:
 		return os.Remove(h.Path)
 	}
 	return os.WriteFile(h.Path, h.content, 0o755)

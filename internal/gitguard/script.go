@@ -38,13 +38,12 @@ func (o Options) script(name, shell string) []byte {
 	if o.FailClosed {
 		missing = "exit 69"
 	}
-	args := ""
-	if o.Store != "" {
-		args = " --store " + quote(o.Store)
-	}
 	flags := ""
 	if o.FailClosed {
 		flags = " --fail-closed"
+	}
+	if o.Store != "" {
+		flags += " --store " + quote(o.Store)
 	}
 	kept := `"$kept" "$@"`
 	if shell != "" {
@@ -59,7 +58,7 @@ func (o Options) script(name, shell string) []byte {
 	}
 	body := strings.NewReplacer(
 		"{{name}}", name, "{{kept}}", kept, "{{suffix}}", KeptSuffix, "{{program}}", quote(o.Program),
-		"{{read}}", read, "{{feed}}", feed, "{{args}}", args, "{{flags}}", flags, "{{missing}}", missing,
+		"{{read}}", read, "{{feed}}", feed, "{{flags}}", flags, "{{missing}}", missing,
 	).Replace(template)
 	return fmt.Appendf(nil, "#!/bin/sh\n# leasehold guard %s (leasehold guard uninstall removes it)\n%s", sum([]byte(body)), body)
 }

@@ -49,6 +49,7 @@ func LoadRecord(path string) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	r = &Record{}
 	if err := json.Unmarshal(text, r); err != nil || r.Version != recordVersion || r.Files == nil {
 		return nil, fmt.Errorf("%s is no record of leasehold init that this version can read; move it away", path)
 	}
