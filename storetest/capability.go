@@ -15,17 +15,18 @@ type Capability string
 
 // The capabilities that are interfaces.
 const (
-	Waiting      Capability = "waiting"       // leasehold.Waiter
-	Breaking     Capability = "breaking"      // leasehold.Breaker
-	Changing     Capability = "changing"      // leasehold.Changer
-	Transfer     Capability = "transfer"      // leasehold.Transferer
-	Finding      Capability = "finding"       // leasehold.Finder, and calls that leave the resource out
-	Listing      Capability = "listing"       // leasehold.Lister
-	ForceRelease Capability = "force-release" // leasehold.HolderReleaser
-	History      Capability = "history"       // leasehold.Historian
-	Settings     Capability = "settings"      // leasehold.Configurer
-	Cleanup      Capability = "cleanup"       // leasehold.Cleaner
-	Watching     Capability = "watching"      // leasehold.Watcher
+	Waiting       Capability = "waiting"        // leasehold.Waiter
+	Breaking      Capability = "breaking"       // leasehold.Breaker
+	Changing      Capability = "changing"       // leasehold.Changer
+	Transfer      Capability = "transfer"       // leasehold.Transferer
+	Finding       Capability = "finding"        // leasehold.Finder, and calls that leave the resource out
+	Listing       Capability = "listing"        // leasehold.Lister
+	ForceRelease  Capability = "force-release"  // leasehold.HolderReleaser
+	ForceChildren Capability = "force-children" // leasehold.ChildReleaser
+	History       Capability = "history"        // leasehold.Historian
+	Settings      Capability = "settings"       // leasehold.Configurer
+	Cleanup       Capability = "cleanup"        // leasehold.Cleaner
+	Watching      Capability = "watching"       // leasehold.Watcher
 )
 
 // The capabilities that are behaviour.
@@ -214,6 +215,12 @@ var probes = []probe{
 	{ForceRelease, func(e *env) error {
 		return callPower(e, func(s leasehold.HolderReleaser, ctx context.Context) error {
 			_, err := s.ReleaseHolder(ctx, "probe-nobody", "")
+			return err
+		})
+	}},
+	{ForceChildren, func(e *env) error {
+		return callPower(e, func(s leasehold.ChildReleaser, ctx context.Context) error {
+			_, err := s.ReleaseWithChildren(ctx, "probe-nobody", "")
 			return err
 		})
 	}},

@@ -10,8 +10,8 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/gitguard"
+	"github.com/leasehold/leasehold/internal/hook"
 	"github.com/leasehold/leasehold/internal/repo"
-	"github.com/spf13/cobra"
 )
 
 const (
@@ -25,47 +25,42 @@ const (
 	shownConflicts = 20
 )
 
-const hookGitHelp = `Refuse a commit or a push that touches a path which another holds. leasehold guard
-install makes git run it.
+const hookGitHelp = `leasehold hook git -- pre-commit and leasehold hook git -- pre-push REMOTE URL refuse a
+commit or a push that touches a path which another holds, with exit code 1. Yours, and
+so never in the way, are the leases of $LEASEHOLD_HOLDER, the lease that leasehold
+acquire or run has put into the environment, and those of the coding agent's session in
+which the commit is made (CLAUDE_CODE_SESSION_ID, CODEX_THREAD_ID,
+CURSOR_CONVERSATION_ID), its sub-agents included. LEASEHOLD_GUARD=off lets a commit or
+push pass, and says so.`
 
-Yours, and so never in the way, are the leases of $LEASEHOLD_HOLDER, the lease that
-leasehold acquire or run has put into the environment, and those of the coding agent's
-session in which the commit is made (CLAUDE_CODE_SESSION_ID, CODEX_THREAD_ID,
-CURSOR_CONVERSATION_ID), its sub-agents included.
+// gitHook is a hook of git.
+func gitHook(c *hookCall) int {
+	ctx, stop := interruptible(context.Background())
+	defer stop()
+	err := interruptionOr(ctx, c.guard(ctx))
+	c.report(err)
+	return codeOf(err)
+}
 
-LEASEHOLD_GUARD=off lets a commit or push pass, and says so. While nobody can be asked
-it passes with a warning, or is refused with --fail-closed.`
-
-func newHookGit(a *app) *cobra.Command {
-	var failClosed bool
-	cmd := &cobra.Command{
-		Use: "git pre-commit|pre-push [REMOTE URL]", Args: argsBetween(1, 3),
-		Short: "Refuse commits and pushes of what others hold", Long: hookGitHelp,
-		ValidArgs: gitguard.Names,
+// guard refuses what others hold. What cannot be checked passes with a warning, unless
+// that is refused, too.
+func (c *hookCall) guard(ctx context.Context) error {
+	if len(c.args) == 0 || gitEvents[c.args[0]] == nil {
+		return usagef("there is no hook %q; want %s", strings.Join(c.args, " "), strings.Join(gitguard.Names, " or "))
 	}
-	cmd.Flags().BoolVar(&failClosed, "fail-closed", false, "refuse while the server cannot be asked")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		event := gitEvents[args[0]]
-		if event == nil {
-			return usagef("there is no hook %q; want %s", args[0], strings.Join(gitguard.Names, " or "))
-		}
-		if value := os.Getenv(guardVariable); strings.EqualFold(value, "off") {
-			fmt.Fprintf(a.err, "leasehold: %s=%s: bypassed, nobody was asked who holds these files\n", guardVariable, value)
-			return nil
-		}
-		ctx, stop := interruptible(cmd.Context())
-		defer stop()
-		err := a.guardGit(ctx, event, args[1:])
-		if refused := (*guardError)(nil); err == nil || errors.As(err, &refused) || errors.As(context.Cause(ctx), new(*interruption)) {
-			return interruptionOr(ctx, err)
-		}
-		if failClosed {
-			return &uncheckedError{err}
-		}
-		fmt.Fprintf(a.err, "leasehold: warning: nobody was asked who holds these files: %v\n", err)
+	if value := os.Getenv(guardVariable); strings.EqualFold(value, "off") {
+		fmt.Fprintf(c.err, "leasehold: %s=%s: bypassed, nobody was asked who holds these files\n", guardVariable, value)
 		return nil
 	}
-	return cmd
+	err := c.guardGit(ctx, gitEvents[c.args[0]], c.args[1:])
+	switch refused := (*guardError)(nil); {
+	case err == nil, errors.As(err, &refused), ctx.Err() != nil:
+		return err
+	case c.FailClosed:
+		return &uncheckedError{err}
+	}
+	fmt.Fprintf(c.err, "leasehold: warning: nobody was asked who holds these files: %v\n", err)
+	return nil
 }
 
 // gitEvent is a hook of git: which paths it is about, and what to do without them.
@@ -91,9 +86,9 @@ var gitEvents = map[string]*gitEvent{
 }
 
 // guardGit fails with a *guardError if others hold what the commit or push touches.
-func (a *app) guardGit(ctx context.Context, event *gitEvent, args []string) error {
+func (c *hookCall) guardGit(ctx context.Context, event *gitEvent, args []string) error {
 	git := gitguard.Git{}
-	paths, err := event.paths(ctx, a, git, args)
+	paths, err := event.paths(ctx, c.app, git, args)
 	if err != nil || len(paths) == 0 {
 		return err
 	}
@@ -108,9 +103,13 @@ func (a *app) guardGit(ctx context.Context, event *gitEvent, args []string) erro
 	if found == nil {
 		return gitguard.ErrNoRepository
 	}
-	ctx, cancel := context.WithTimeout(ctx, guardLimit)
+	limit := guardLimit
+	if c.Limit != hook.DefaultLimit {
+		limit = c.Limit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	store, err := a.open(ctx, "leasehold hook git")
+	store, err := c.openBare(ctx, "leasehold hook")
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (a *app) noCommand(cmd *cobra.Command, args []string) error {
 
 // noTelemetry are the commands that are no clients of leases.
 var noTelemetry = map[string]bool{
-	"leasehold": true, "leasehold serve": true, "leasehold version": true, "leasehold help": true,
+	"leasehold": true, "leasehold serve": true, "leasehold version": true, "leasehold help": true, "leasehold hook": true,
 	"leasehold __guardian": true, "leasehold __launch": true,
 }
 

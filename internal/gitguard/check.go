@@ -2,6 +2,7 @@ package gitguard
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -28,6 +29,11 @@ func Check(ctx context.Context, store leasehold.Lister, namespace string, paths 
 	request := leasehold.ListRequest{Namespace: namespace, Path: around(paths), Limit: leasehold.MaxPage}
 	for {
 		page, err := store.List(ctx, request)
+		if errors.Is(err, leasehold.ErrUnsupported) && request.Namespace != "" {
+			// A store without path sets: hooks acquire plain names there.
+			request = leasehold.ListRequest{Prefix: namespace + "/", Limit: leasehold.MaxPage}
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -48,6 +54,10 @@ func Check(ctx context.Context, store leasehold.Lister, namespace string, paths 
 // conflicts returns the paths that one lease covers.
 func conflicts(l leasehold.Lease, namespace string, paths []string) (found []Conflict) {
 	for _, path := range paths {
+		if plain := repo.Pattern(path); l.Claims == nil && l.Resource == namespace+"/"+plain {
+			found = append(found, Conflict{path, plain, l})
+			continue
+		}
 		exact := literal(namespace, path)
 		at := slices.IndexFunc(l.Claims, func(c leasehold.Claim) bool { return machine.Overlaps(exact, c) })
 		if at >= 0 {

@@ -72,11 +72,16 @@ func synthetic() (path, holder string) {
 
 // check leases the path, runs the hook, releases, and runs it again.
 func (p *Prover) check(ctx context.Context, a attempt) error {
-	claim := repo.Name{Namespace: p.Namespace, Path: a.path}.Claim()
-	grant, err := p.Store.Acquire(ctx, leasehold.AcquireRequest{
-		Claims: []leasehold.Claim{claim}, Holder: a.holder, ID: leasehold.NewID(), TTL: leaseTime,
+	r := leasehold.AcquireRequest{
+		Claims: []leasehold.Claim{repo.Name{Namespace: p.Namespace, Path: a.path}.Claim()},
+		Holder: a.holder, ID: leasehold.NewID(), TTL: leaseTime,
 		Metadata: map[string]string{"task": "leasehold doctor --prove"},
-	})
+	}
+	grant, err := p.Store.Acquire(ctx, r)
+	if errors.Is(err, leasehold.ErrUnsupported) { // a store without path sets has plain names
+		r.Claims, r.Resource = nil, p.Namespace+"/"+a.path
+		grant, err = p.Store.Acquire(ctx, r)
+	}
 	if err != nil {
 		return err
 	}

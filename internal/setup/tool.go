@@ -152,6 +152,8 @@ func (o Options) entry(t Tool, e event) json.RawMessage {
 		return json.RawMessage(`{"matcher":` + encode(e.matcher) + `,"hooks":[{"type":"command","command":` + command + `,"timeout":10}]}`)
 	case specs[t].grouped:
 		return json.RawMessage(`{"hooks":[{"type":"command","command":` + command + `,"timeout":10}]}`)
+	case e.matcher != "" && o.FailClosed:
+		return json.RawMessage(`{"command":` + command + `,"matcher":` + encode(e.matcher) + `,"timeout":10,"failClosed":true}`)
 	case e.matcher != "":
 		return json.RawMessage(`{"command":` + command + `,"matcher":` + encode(e.matcher) + `,"timeout":10}`)
 	}
