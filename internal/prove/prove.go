@@ -105,7 +105,7 @@ func (p *Prover) check(ctx context.Context, a attempt) error {
 	case !a.denied(o):
 		return fmt.Errorf("%w: it let a change of a path pass that another holds; %s", ErrNotProven, o.text())
 	case !strings.Contains(o.out+o.said, a.holder):
-		return fmt.Errorf("%w for the right reason: it refused, but does not name the holder; %s", ErrNotProven, o.text())
+		return fmt.Errorf("%w: it refused, but for another reason, as it does not name the holder; %s", ErrNotProven, o.text())
 	}
 	if err := release(); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (p *Prover) check(ctx context.Context, a attempt) error {
 		return err
 	}
 	if a.denied(o) {
-		return fmt.Errorf("%w only what is held: it refused a change of a path that is free; %s", ErrNotProven, o.text())
+		return fmt.Errorf("%w: it also refused a change of a path that is free; %s", ErrNotProven, o.text())
 	}
 	return nil
 }
