@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Names are the hooks of the guard.
@@ -28,8 +29,9 @@ type Options struct {
 var template string
 
 // marker is the second line of a script of the guard. The sum is that of all lines
-// below: whether somebody edited them.
-var marker = regexp.MustCompile(`^#!/bin/sh\n# leasehold guard ([0-9a-f]{16}) .*\n`)
+// below: whether somebody edited them. It is compiled when it is needed: hooks of coding
+// agents start this program at every edit.
+var marker = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^#!/bin/sh\n# leasehold guard ([0-9a-f]{16}) .*\n`) })
 
 // script returns the hook. Kept says how the hook from before is run; empty if its own
 // first line says so.
@@ -70,19 +72,21 @@ func sum(body []byte) string {
 
 // owned says whether a hook is one of the guard, and whether it is as it was written.
 func owned(content []byte) (ours, intact bool) {
-	m := marker.FindSubmatch(content)
+	m := marker().FindSubmatch(content)
 	if m == nil {
 		return false, false
 	}
 	return true, sum(content[len(m[0]):]) == string(m[1])
 }
 
-var shebang = regexp.MustCompile(`^#! ?(/(?:usr/)?bin/(?:env )?(?:sh|bash|dash)(?: -[a-z]+)?)[ \t]*\r?$`)
+var shebang = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^#! ?(/(?:usr/)?bin/(?:env )?(?:sh|bash|dash)(?: -[a-z]+)?)[ \t]*\r?$`)
+})
 
 // shellOf returns the shell that a hook's first line names, empty for other programs.
 func shellOf(content []byte) string {
 	first, _, _ := bytes.Cut(content, []byte("\n"))
-	if m := shebang.FindSubmatch(first); m != nil {
+	if m := shebang().FindSubmatch(first); m != nil {
 		return string(m[1])
 	}
 	return ""

@@ -7,13 +7,18 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Codex reads its MCP servers from TOML. A table can be put at the end of any TOML
 // file, so the text is added there and taken from there, without reading the rest.
 var (
-	tableHeader = regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*"?leasehold"?[ \t]*\]`)
-	inlineTable = regexp.MustCompile(`(?m)^[ \t]*mcp_servers([ \t]*\.[ \t]*"?leasehold"?)?[ \t]*=`)
+	tableHeader = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*"?leasehold"?[ \t]*\]`)
+	})
+	inlineTable = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^[ \t]*mcp_servers([ \t]*\.[ \t]*"?leasehold"?)?[ \t]*=`)
+	})
 )
 
 // table is the MCP server in TOML.
@@ -32,12 +37,12 @@ func (p *Plan) addTable(root string, t Tool, o Options) error {
 	}
 	f := p.Record.Files[name]
 	switch text := string(before); {
-	case tableHeader.MatchString(text):
+	case tableHeader().MatchString(text):
 		if f == nil || !strings.Contains(text, o.table()) {
 			p.Notes = append(p.Notes, name+": has an MCP server leasehold already, which stays as it is")
 		}
 		return nil
-	case inlineTable.MatchString(text):
+	case inlineTable().MatchString(text):
 		return fmt.Errorf("%s has mcp_servers as one value, to which no table can be added; add this to it yourself:\n%s", name, o.table())
 	}
 	added := o.table()
