@@ -160,7 +160,7 @@ func sequencesJustWait(e *env) {
 
 var known = map[Capability]bool{
 	Waiting: true, Breaking: true, Changing: true, Transfer: true, Finding: true, Listing: true,
-	ForceRelease: true, History: true, Settings: true, Cleanup: true, Watching: true,
+	ForceRelease: true, ForceChildren: true, History: true, Settings: true, Cleanup: true, Watching: true,
 	Priorities: true, KeptPlaces: true, ShownQueue: true, WaitTimes: true, MetadataFilter: true,
 	Infinite: true, MaxRenewals: true, UniqueIDs: true, Memory: true, ExpiryRecords: true, CancelRecords: true, Downtime: true, HealthNames: true,
 	Sets: true, Notes: true, Deadlocks: true,

@@ -71,6 +71,9 @@ func (s *session) targets(files []file) []target {
 
 // each calls f for all targets at the same time.
 func each(targets []target, f func(*target)) {
+	if len(targets) == 0 {
+		return
+	}
 	var running sync.WaitGroup
 	for i := range targets[1:] {
 		running.Go(func() { f(&targets[i+1]) })
@@ -131,9 +134,7 @@ func (s *session) hasIt(err error) bool {
 
 // renewAll renews what the holder has of the files.
 func (s *session) renewAll(ctx context.Context, files []file) {
-	if targets := s.targets(files); len(targets) > 0 {
-		each(targets, func(t *target) { s.renew(ctx, t.claim, "", 0) })
-	}
+	each(s.targets(files), func(t *target) { s.renew(ctx, t.claim, "", 0) })
 }
 
 // renew renews the holder's lease on a claim, if it is of one of the generations. Which
