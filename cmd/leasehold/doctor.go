@@ -26,8 +26,8 @@ and must refuse; when the lease is released it must allow. Nothing in the work t
 index or git's objects changes.
 
 A hook is missing if leasehold init has set it up here, if the repository has a folder
-of that tool, or if a flag names it. Exit code 69 without a server, 78 if a hook is
-missing, broken or does not block.`
+of that tool, or if a flag names it; with such a flag only the named hooks are checked.
+Exit code 69 without a server, 78 if a hook is missing, broken or does not block.`
 
 // The states of a check.
 const (
@@ -65,7 +65,7 @@ func newDoctor(a *app) *cobra.Command {
 		Short: "Check the set-up of a repository; with --prove, that it blocks", Long: doctorHelp,
 		Example: "  leasehold doctor\n  leasehold doctor --prove --json\n  leasehold doctor --prove --claude --git",
 	}
-	f.add(cmd, "expect the hooks")
+	f.add(cmd, "only the hooks")
 	cmd.Flags().BoolVar(&f.prove, "prove", false, "fire a conflicting change through each hook")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := interruptible(cmd.Context())
@@ -100,9 +100,13 @@ func (a *app) examine(ctx context.Context, f doctorFlags) error {
 		}
 	}
 	for _, t := range setup.Tools {
-		d.checkAgent(ctx, t)
+		if f.none() || *f.named[t] {
+			d.checkAgent(ctx, t)
+		}
 	}
-	d.checkGuard(ctx)
+	if f.none() || f.git {
+		d.checkGuard(ctx)
+	}
 	return d.print(store == nil)
 }
 
