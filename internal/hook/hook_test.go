@@ -413,7 +413,10 @@ func TestServerFails(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	d := newDesk(t)
 	d.Limit = time.Minute // for slow machines
-	d.Open = func(context.Context) (leasehold.Store, error) { t.Error("the store was opened"); return nil, errors.New("x") }
+	d.Open = func(context.Context) (leasehold.Store, error) {
+		t.Error("the store was opened")
+		return nil, errors.New("x")
+	}
 	huge := `{"hook_event_name":"PreToolUse","x":"` + strings.Repeat("x", MaxInput) + `"}`
 	if a := d.run("claude", huge); !strings.Contains(a.out, "more than 32 MiB") {
 		t.Errorf("with %d bytes the hook says %.200v, want a warning", len(huge), a)

@@ -53,7 +53,7 @@ func TestHookWithSlowServer(t *testing.T) {
 	} {
 		start := time.Now()
 		out, err := hookCommand(path, "http://"+listener.Addr().String(), home, hookInput("PreToolUse", "s", home, "x"), tt.args...).Output()
-		if took := time.Since(start); took < 900*time.Millisecond || took > 20*time.Second { // a second, on a machine with other work
+		if took := time.Since(start); took < 900*time.Millisecond || took > time.Minute { // a second, on a machine with other work
 			t.Errorf("hook %v took %v, want about 1 s", tt.args, took)
 		}
 		if err != nil || !strings.Contains(string(out), tt.want) {
