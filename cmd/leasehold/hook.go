@@ -25,11 +25,16 @@ its repository, which all clones and work trees share.
 
 If the server cannot be reached within the limit, the edit is allowed, with a warning
 that the tool shows; with --fail-closed it is refused. The exit code is 0 or 2, never
-1, by which most tools let the edit through in silence.`
+1, by which most tools let the edit through in silence.
+
+With git it is the git guard, which leasehold guard install makes git run.
+
+` + hookGitHelp
 
 const hookExample = `  leasehold hook claude      in .claude/settings.json: PreToolUse, PostToolUse, SubagentStop, SessionEnd
   leasehold hook codex       in .codex/hooks.json
-  leasehold hook cursor      in .cursor/hooks.json`
+  leasehold hook cursor      in .cursor/hooks.json
+  leasehold hook git -- pre-commit`
 
 // hookCall is one call of leasehold hook.
 type hookCall struct {
@@ -41,6 +46,7 @@ type hookCall struct {
 // hookRunners are what can stand behind leasehold hook. Each returns the exit code.
 var hookRunners = map[string]func(*hookCall) int{
 	"claude": agentHook("claude"), "codex": agentHook("codex"), "cursor": agentHook("cursor"),
+	"git": gitHook,
 }
 
 func hookNames() []string {
@@ -56,7 +62,7 @@ func hookNames() []string {
 // lines with flags before the command. It reads its flags itself; see isHook.
 func newHook(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "hook TOOL", GroupID: groupHold, ValidArgs: hookNames(), DisableFlagParsing: true,
+		Use: "hook TOOL", GroupID: groupAgents, ValidArgs: hookNames(), DisableFlagParsing: true,
 		Short: "Keep coding agents from editing the same file",
 		Long:  hookHelp, Example: hookExample,
 	}

@@ -13,9 +13,10 @@ import (
 // commands are in the order of the help.
 var commands = []func(*app) *cobra.Command{
 	newServe,
-	newRun, newHook,
+	newRun,
 	newAcquire, newRenew, newRelease, newTransfer,
 	newStatus, newList, newWait, newWatch, newHistory,
+	newInit, newDoctor, newGuard, newHook,
 	newBreak, newForceRelease, newConfig, newToken, newBackup, newRestore, newMove, newBlob,
 	newHealth, newBench, newVersion,
 }
@@ -37,6 +38,7 @@ type app struct {
 const (
 	groupHold    = "hold"
 	groupLook    = "look"
+	groupAgents  = "agents"
 	groupOperate = "operate"
 )
 
@@ -110,6 +112,7 @@ func (a *app) root() *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: groupHold, Title: "Hold a lease:"},
 		&cobra.Group{ID: groupLook, Title: "Look around:"},
+		&cobra.Group{ID: groupAgents, Title: "Work beside others in a repository:"},
 		&cobra.Group{ID: groupOperate, Title: "Operate:"},
 	)
 	for _, command := range commands {

@@ -93,11 +93,16 @@ var rules = map[importRule]string{
 
 	{From: "store/...", To: "store/...", Except: sharedByStores}:                              "a store imports no other store, only what several are made of",
 	{From: "internal/move", To: "...", Except: "internal/move>. internal/move>machine"}:       "a move knows no store: each offers what it needs",
+	{From: "internal/jsonedit", To: "..."}:                                                    "it edits text and knows nothing of what the text means",
+	{From: "internal/setup", To: "...", Except: "internal/setup>internal/jsonedit"}:           "what is written into settings needs no store and no server",
+	{From: "internal/gitguard", To: "store/..."}:                                              "the guard lists the leases of any store",
+	{From: "internal/prove", To: "store/..."}:                                                 "a proof acquires from any store, as the hooks do",
+	{From: "internal/prove", To: "internal/hook"}:                                             "a proof runs the command of the settings, never the hook's code",
+	{From: "...", To: "internal/testserver", Except: testsOnly}:                               "servers for tests are started by tests",
+	{From: "...", To: "internal/pipenet", Except: testsOnly}:                                  "a network for tests",
 	{From: "internal/repo", To: "...", Except: "internal/repo>."}:                             "what a file is called has nothing to do with stores",
 	{From: "internal/repo", To: "os/exec"}:                                                    "a hook has no time to start git",
 	{From: "internal/hook", To: "...", Except: "internal/hook>. internal/hook>internal/repo"}: "a hook uses any store; the program opens it",
-	{From: "...", To: "internal/testserver", Except: testsOnly}:                               "servers for tests are started by tests",
-	{From: "...", To: "internal/pipenet", Except: testsOnly}:                                  "a network for tests",
 
 	{From: "...", To: "storetest/...", Except: testsOnly}:                     "the conformance suite is for tests",
 	{From: "...", To: "github.com/google/go-cmp/cmp", Except: testsOnly}:      "a test library in the product is a mistake",
