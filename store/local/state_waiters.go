@@ -164,6 +164,7 @@ func (s *state) grantToWaiters(now machine.Instant, resource string) {
 		}
 		s.removeWaiter(p, false)
 		w.granted = true
+		noteWait(now, p, out)
 		s.apply(now, out)
 		s.batches.send(w, s.result(now, w, out))
 		if out.Reason != "" {
@@ -187,6 +188,18 @@ func (s *state) result(now machine.Instant, w *waiter, out machine.Outcome) answ
 		Idempotent: out.Idempotent,
 		Waited:     time.Duration(now.Clock - w.arrived.Clock),
 	}}
+}
+
+// noteWait puts how long a waiter has waited into the record of its grant.
+func noteWait(now machine.Instant, p *position, out machine.Outcome) {
+	if !out.Granted {
+		return
+	}
+	step := &out.Steps[len(out.Steps)-1]
+	if step.Details == nil {
+		step.Details = map[string]string{}
+	}
+	step.Details["waited_ms"] = strconv.FormatInt(time.Duration(now.Clock-p.since).Milliseconds(), 10)
 }
 
 // dropPosition drops the position of a client that got its lease by another
