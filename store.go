@@ -396,34 +396,3 @@ type Notice struct {
 // KindRefused notifies watchers of a refused request. It has no Seq and is never
 // part of the history.
 const KindRefused Kind = "refused"
-
-// WaitLister is a store that lists who waits, and for whom.
-type WaitLister interface {
-	// Waits lists those who wait, the longest waiting first; limit 1…MaxPage, 0: DefaultPage.
-	Waits(ctx context.Context, limit int) (WaitList, error)
-}
-
-// WaitList is TEMPORARY until h-past is merged.
-type WaitList struct {
-	Waits []Wait
-	Total int
-}
-
-// Wait is one waiter.
-type Wait struct {
-	Place
-	Resource   string
-	Claims     []Claim
-	Sequence   bool
-	Reserving  bool
-	Behind     []Blocker
-	BehindMore bool
-}
-
-// Blocker is what a waiter waits for.
-type Blocker struct {
-	Holder   string
-	Resource string
-	Token    uint64
-	Claim    Claim
-}

@@ -25,9 +25,9 @@ func svgPath(parts ...any) string {
 // bars is a bar chart: bars of one or more series, stacked.
 type bars struct {
 	Title  string
-	Unit   string
 	Series []string // names, in the order in which they are stacked
 	Top    int      // the value at the top
+	Width  float64
 	Bars   []bar
 	Ticks  []tick // below the bars
 	Empty  bool
@@ -52,19 +52,20 @@ type tick struct {
 }
 
 const (
-	chartWidth, chartHeight = 640.0, 140.0
-	chartLeft, chartBottom  = 40.0, 20.0
+	chartHeight            = 140.0
+	wideChart, halfChart   = 960.0, 480.0
+	chartLeft, chartBottom = 34.0, 20.0
 )
 
 // newBars draws values[bar][series].
-func newBars(title, unit string, series, labels []string, values [][]int, tickEvery int) bars {
-	c := bars{Title: title, Unit: unit, Series: series, Empty: true}
+func newBars(title string, width float64, series, labels []string, values [][]int, tickEvery int) bars {
+	c := bars{Title: title, Width: width, Series: series}
 	for _, v := range values {
 		c.Top = max(c.Top, sum(v))
 	}
 	c.Empty = c.Top == 0
 	c.Top = max(c.Top, 1)
-	step := (chartWidth - chartLeft) / float64(len(values))
+	step := (width - chartLeft) / float64(len(values))
 	for i, v := range values {
 		b := bar{Label: labels[i], Sum: sum(v)}
 		y := chartHeight - chartBottom

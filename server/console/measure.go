@@ -156,5 +156,5 @@ func (d distribution) chart(title string) bars {
 		})
 		values[max(i, 0)][0]++
 	}
-	return newBars(title, "", []string{"how many"}, labels, values, 1)
+	return newBars(title, halfChart, []string{"how many"}, labels, values, 1)
 }

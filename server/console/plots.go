@@ -68,7 +68,7 @@ func (d *plotsData) draw() {
 	for i := range labels {
 		labels[i] = f.From.Add(f.To.Sub(f.From) * time.Duration(i) / slots).UTC().Format(layout)
 	}
-	d.Rates = newBars("Grants, ends and failed waits over time", "", []string{"granted", "ended", "failed waits"}, labels, f.slots, 8)
+	d.Rates = newBars("Grants, ends and failed waits over time", wideChart, []string{"granted", "ended", "failed waits"}, labels, f.slots, 8)
 	d.Waits = f.Waits.chart("How long waiters waited")
 	d.Holds = f.Holds.chart("How long leases were held")
 }
