@@ -149,6 +149,7 @@ func topics() []topic {
 		{"SetWait", setWaitChecks},
 		{"Reservation", reservationChecks},
 		{"Deadlock", deadlockChecks},
+		{"Waits", waitsChecks},
 		{"Notes", noteChecks},
 		{"ForceRelease", forceChecks},
 		{"List", listChecks},

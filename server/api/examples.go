@@ -74,6 +74,11 @@ var (
 		Waiters: []wire.Place{{Holder: "ci:43", Since: exampleTime, Position: 1}},
 	}
 
+	exampleWaits = wire.Waits{Total: 1, Waits: []wire.Waiter{{
+		Holder: "ci:43", Since: exampleTime, Position: 1, Resource: "deploy:prod", Sequence: true,
+		Behind: []wire.Blocker{{Holder: "ci:42", Resource: "deploy:prod", Token: 42, Claim: wire.Claim{Pattern: "deploy:prod", Mode: "exclusive"}}},
+	}}}
+
 	exampleRecord = wire.Record{
 		Seq: 1017, At: exampleTime, Event: "acquired", Resource: "deploy:prod", Holder: "ci:42", Token: 42,
 		Before: "available", After: "active", Details: map[string]string{},

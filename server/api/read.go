@@ -117,6 +117,26 @@ func list(c *call, q listQuery) (wire.Leases, error) {
 	return wire.FromLeasePage(page), nil
 }
 
+type waitsQuery struct {
+	Limit int `query:"limit" doc:"1 to 1000. Default: 100."`
+}
+
+// waits serves GET /v1/waits.
+func waits(c *call, q waitsQuery) (wire.Waits, error) {
+	lister, ok := c.s.store.(leasehold.WaitLister)
+	if !ok {
+		return wire.Waits{}, c.unsupported()
+	}
+	if err := leasehold.CheckPageLimit(q.Limit); err != nil {
+		return wire.Waits{}, err
+	}
+	list, err := callStore(c, lister.Waits, q.Limit)
+	if err != nil {
+		return wire.Waits{}, err
+	}
+	return wire.FromWaitList(list), nil
+}
+
 // scanWait is how much longer than others a read of the history may take: it
 // waits for its turn, and others work meanwhile.
 const scanWait = 10 * time.Second

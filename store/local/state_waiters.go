@@ -35,10 +35,10 @@ func (s *state) makeQueue(r leasehold.AcquireRequest) *queue {
 	switch {
 	case q != nil:
 	case r.Claims != nil:
-		q = newQueue(&s.waiters)
+		q = newQueue(s.present)
 		s.sets = q
 	default:
-		q = newQueue(&s.waiters)
+		q = newQueue(s.present)
 		s.queues[r.Resource] = q
 	}
 	return q
@@ -301,6 +301,11 @@ func (s *state) waitError(now machine.Instant, w *waiter, reason leasehold.Reaso
 
 // recordFailure records that a wait ended without a grant, when its caller left.
 func (s *state) recordFailure(now, left machine.Instant, w *waiter, why string) {
+	s.recordFailedWait(now, left, w, why, nil)
+}
+
+// recordFailedWait is recordFailure with the circle that the wait was part of.
+func (s *state) recordFailedWait(now, left machine.Instant, w *waiter, why string, cycle []leasehold.WaitEdge) {
 	row := s.table.row(w.req.Resource).At(now)
 	waited := time.Duration(left.Clock - w.position.since).Milliseconds()
 	r := leasehold.Record{
@@ -313,6 +318,7 @@ func (s *state) recordFailure(now, left machine.Instant, w *waiter, why string) 
 	if w.req.Claims != nil { // it never got a name
 		r.Resource, r.Details["claims"] = leasehold.SetPrefix, machine.DescribeClaims(w.req.Claims)
 	}
+	machine.DetailCycle(r.Details, cycle)
 	s.record(r)
 }
 
