@@ -66,7 +66,8 @@ type Server struct {
 	refusals refusals
 	waits    cached[waitTable]
 	totals   totals
-	checking sync.Mutex // one health check at a time
+	first    cached[time.Time] // where the history begins
+	checking sync.Mutex        // one health check at a time
 	scans    *limit.Callers
 
 	draining context.Context

@@ -16,9 +16,11 @@ const maxForm = 64 << 10 // bytes
 
 // formSecret ties a form to this login and this run of the server: a page of another
 // site, or of another login, cannot know it.
-func (v *visit) formSecret() string {
-	h := hmac.New(sha256.New, v.s.formKey)
-	h.Write([]byte(auth.Binding(v.ctx)))
+func (v *visit) formSecret() string { return v.s.secretFor(auth.Binding(v.ctx)) }
+
+func (s *Server) secretFor(binding string) string {
+	h := hmac.New(sha256.New, s.formKey)
+	h.Write([]byte(binding))
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"time"
-
 	"github.com/leasehold/leasehold"
 )
 
@@ -28,8 +26,8 @@ func (v *visit) holder() error {
 		return err
 	}
 	d := holderData{Name: name, MaxReason: leasehold.MaxWhy}
-	if at := v.moment(); !at.IsZero() {
-		if err := v.holderAt(&d, at); err != nil {
+	if !v.at.IsZero() {
+		if err := v.holderAt(&d); err != nil {
 			return err
 		}
 	} else if err := v.holderNow(&d); err != nil {
@@ -80,10 +78,7 @@ func (v *visit) addHolderHistory(d *holderData) error {
 		d.NoHistory = true
 		return nil
 	}
-	r := leasehold.HistoryRequest{Holder: d.Name, Limit: shownRecords / 2}
-	if at := v.moment(); !at.IsZero() {
-		r.Until = at.Add(time.Nanosecond)
-	}
+	r := leasehold.HistoryRequest{Holder: d.Name, Limit: shownRecords / 2, Until: v.until()}
 	page, err := v.readHistory(historian, r)
 	if unsupported(err) {
 		d.NoHistory = true

@@ -33,8 +33,8 @@ func (v *visit) leases() error {
 	if err != nil {
 		return err
 	}
-	if at := v.moment(); !at.IsZero() {
-		if err := v.leasesAt(&d, r, at); err != nil {
+	if !v.at.IsZero() {
+		if err := v.leasesAt(&d, r); err != nil {
 			return err
 		}
 	} else if err := v.leasesNow(&d, r); err != nil {

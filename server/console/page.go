@@ -74,7 +74,7 @@ func (p page) Link(path string, pairs ...string) string {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		q.Add(pairs[i], pairs[i+1])
 	}
-	if at := p.visit.query.Get("at"); at != "" {
+	if at := p.visit.query.Get("at"); at != "" && !p.visit.at.IsZero() && table[auth.ConsolePath+path].past {
 		q.Set("at", at)
 	}
 	link := auth.ConsolePath + path
@@ -87,9 +87,6 @@ func (p page) Link(path string, pairs ...string) string {
 // Resource and Holder are the addresses of their pages.
 func (p page) Resource(name string) string { return p.Link("resource", "name", name) }
 func (p page) Holder(name string) string   { return p.Link("holder", "name", name) }
-
-// Here is the address of this page, for forms to come back to.
-func (p page) Here() string { return p.visit.r.URL.RequestURI() }
 
 // Caller, Secret and what follows are for the layout and the forms.
 func (p page) Caller() auth.Caller { return p.visit.caller }
@@ -131,9 +128,6 @@ func (p page) Kept() [][2]string {
 	}
 	return kept
 }
-
-// Travels reports whether the page can be of a moment.
-func (p page) Travels() bool { return p.Current == "" || p.Name != "" }
 
 // Row is a row of this page.
 func (p page) Row(r row) rowView { return rowView{p, r} }

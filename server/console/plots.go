@@ -40,8 +40,11 @@ func (v *visit) plots() error {
 		i, d.Window = 1, "1h"
 	}
 	to := time.Now()
+	if !v.at.IsZero() {
+		to = v.until()
+	}
 	from := to.Add(-windows[i].Length)
-	records, cut, err := v.readRecords(leasehold.HistoryRequest{Prefix: d.Prefix, Since: from})
+	records, cut, err := v.readRecords(leasehold.HistoryRequest{Prefix: d.Prefix, Since: from, Until: v.until()})
 	d.Unsupported = unsupported(err)
 	if err != nil && !d.Unsupported {
 		return err

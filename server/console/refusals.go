@@ -68,6 +68,9 @@ func (f *refusals) note(notices []*leasehold.SharedNotice) error {
 		}
 		edges := decodeCycle(n.Details["cycle"])
 		r := refusal{At: n.At, Holder: n.Holder, Resource: n.Resource, Edges: edges, Graph: newCycle(edges)}
+		if len(edges) > 0 {
+			r.Holder = edges[0].Holder // the record's is that of the lease in the way
+		}
 		f.mu.Lock()
 		f.kept = append([]refusal{r}, f.kept[:min(len(f.kept), keptRefusals-1)]...)
 		f.mu.Unlock()

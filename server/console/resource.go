@@ -39,8 +39,8 @@ func (v *visit) resource() error {
 		return err
 	}
 	d := resourceData{Name: name, State: leasehold.StateAvailable.String(), MaxReason: leasehold.MaxWhy}
-	if at := v.moment(); !at.IsZero() {
-		if err := v.resourceAt(&d, at); err != nil {
+	if !v.at.IsZero() {
+		if err := v.resourceAt(&d); err != nil {
 			return err
 		}
 	} else if err := v.resourceNow(&d); err != nil {
@@ -92,10 +92,7 @@ func (v *visit) addHistory(d *resourceData) error {
 		d.NoHistory = "This store keeps no history."
 		return nil
 	}
-	r := leasehold.HistoryRequest{Resource: d.Name, Limit: shownRecords, Cursor: v.query.Get("cursor")}
-	if at := v.moment(); !at.IsZero() {
-		r.Until = at.Add(time.Nanosecond)
-	}
+	r := leasehold.HistoryRequest{Resource: d.Name, Limit: shownRecords, Cursor: v.query.Get("cursor"), Until: v.until()}
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -109,8 +106,8 @@ func (v *visit) addHistory(d *resourceData) error {
 	}
 	d.History = newEvents(page.Records)
 	end := time.Now()
-	if at := v.moment(); !at.IsZero() {
-		end = at
+	if !v.at.IsZero() {
+		end = v.at
 	}
 	if r.Cursor != "" && len(page.Records) > 0 {
 		end = page.Records[0].At

@@ -14,17 +14,18 @@ import (
 type route struct {
 	get    func(*visit) error
 	post   func(*visit) error
+	past   bool // also as of a moment
 	public bool // also for callers that are not logged in
 }
 
 // routes are all pages. What changes anything is a POST.
 func routes() map[string]route {
 	return map[string]route{
-		auth.ConsolePath:                   {get: (*visit).leases},
-		auth.ConsolePath + "resource":      {get: (*visit).resource},
-		auth.ConsolePath + "holder":        {get: (*visit).holder},
+		auth.ConsolePath:                   {get: (*visit).leases, past: true},
+		auth.ConsolePath + "resource":      {get: (*visit).resource, past: true},
+		auth.ConsolePath + "holder":        {get: (*visit).holder, past: true},
 		auth.ConsolePath + "waits":         {get: (*visit).waits},
-		auth.ConsolePath + "plots":         {get: (*visit).plots},
+		auth.ConsolePath + "plots":         {get: (*visit).plots, past: true},
 		auth.ConsolePath + "settings":      {get: (*visit).settings, post: (*visit).changeSetting},
 		auth.ConsolePath + "health":        {get: (*visit).health},
 		auth.ConsolePath + "stream":        {get: (*visit).stream},
@@ -38,7 +39,9 @@ func routes() map[string]route {
 	}
 }
 
-var table = routes()
+var table map[string]route
+
+func init() { table = routes() } // its pages link to others, and so read it
 
 // securityPolicy lets a page load what this server embeds, and nothing else: no
 // script or style in the page itself, no other address.
@@ -94,6 +97,13 @@ func (v *visit) run(to route) error {
 		return &leasehold.Error{Reason: leasehold.ReasonForbidden}
 	}
 	v.s.refusals.start(v.s)
+	var err error
+	if !to.past {
+		return handle(v)
+	}
+	if v.at, err = parseMoment(v.query.Get("at")); err != nil {
+		return err
+	}
 	return handle(v)
 }
 

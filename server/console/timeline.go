@@ -47,7 +47,7 @@ func timeline(records []leasehold.Record, end time.Time, live bool) (spans []spa
 				colors[r.Holder] = len(colors) % 6
 			}
 			open = &span{Holder: r.Holder, Token: r.Token, From: r.At, Color: colors[r.Holder]}
-			if r.Before.Locked() { // it began before the oldest record shown
+			if r.Before.Locked() && r.Kind != leasehold.KindAcquired && r.Kind != leasehold.KindTransferred { // it began before the oldest record shown
 				open.From = from
 			}
 		}

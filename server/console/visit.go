@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/server/auth"
@@ -20,7 +21,8 @@ type visit struct {
 	caller    auth.Caller
 	query     url.Values
 	requestID string
-	wrote     bool // at least the head of the answer
+	at        time.Time // the moment that the page is of; zero is now
+	wrote     bool      // at least the head of the answer
 }
 
 func newVisit(s *Server, w http.ResponseWriter, r *http.Request) *visit {

@@ -23,8 +23,8 @@ func TestPlots(t *testing.T) {
 	var answers []func() (int, map[string]any)
 	for i := range 3 {
 		answers = append(answers, s.wait(map[string]any{"resource": "p:queue", "holder": fmt.Sprintf("w:%d", i), "ttl_seconds": 600}))
+		s.untilWaiting("p:queue", i+1)
 	}
-	s.untilWaiting("p:queue", 3)
 	failed := s.wait(map[string]any{"resource": "p:queue", "holder": "w:late", "timeout_ms": 50})
 	if status, _ := failed(); status == 201 {
 		t.Fatalf("w:late got the lease")
@@ -54,9 +54,7 @@ func TestPlots(t *testing.T) {
 	b.shows(".longest", "w:0")
 	b.shows(".longest", "w:late")
 	for range 2 { // ends the other waits
-		_, status := s.call("GET", "/v1/leases/p:queue", nil)
 		s.call("POST", "/v1/leases/break", map[string]any{"resource": "p:queue"})
-		_ = status
 	}
 	for _, answered := range answers {
 		answered()

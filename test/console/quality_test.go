@@ -141,7 +141,7 @@ var hostileNames = []string{
 // hostile makes leases with such names, holders, metadata, reasons and waiters.
 func hostile(s *site) {
 	for _, name := range hostileNames {
-		s.acquire(name, cut(name, 200), 3600, map[string]string{cut(name, 100): cut(name, 1000)})
+		s.acquire(name, cut(name, 200), 3600, map[string]string{"note": cut(name, 1000)})
 		s.wait(map[string]any{"resource": name, "holder": "w" + cut(name, 200)})
 	}
 }

@@ -17,8 +17,8 @@ func (s *site) fillUp(n int) {
 	for from := 0; from < n; from += 250 {
 		var operations []any
 		for i := from; i < min(n, from+250); i++ {
-			operations = append(operations, map[string]any{"op": "acquire", "resource": fmt.Sprintf("job:%05d", i), "holder": fmt.Sprintf("worker:%d", i%97),
-				"ttl_seconds": 3600, "metadata": map[string]string{"shard": fmt.Sprint(i % 10)}})
+			operations = append(operations, map[string]any{"op": "acquire", "request": map[string]any{"resource": fmt.Sprintf("job:%05d", i),
+				"holder": fmt.Sprintf("worker:%d", i%97), "ttl_seconds": 3600, "metadata": map[string]string{"shard": fmt.Sprint(i % 10)}}})
 		}
 		if status, answer := s.call("POST", "/v1/leases/batch", map[string]any{"operations": operations}); status != 200 {
 			s.t.Fatalf("batch = %d %v", status, answer)
