@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -92,13 +93,20 @@ func (a *app) printHistory(page leasehold.HistoryPage) error {
 
 func recordRow(r leasehold.Record, when string) []string {
 	why := visible(r.Why)
-	if details := pairs(r.Details); details != "" {
+	if details := pairs(shownDetails(r.Details)); details != "" {
 		why += " (" + details + ")"
 	}
 	return []string{
 		fmt.Sprint(r.Seq), when, string(r.Kind), orDash(r.Resource), orDash(r.Holder),
 		fmt.Sprint(r.Token), r.Before.String() + " → " + r.After.String(), why,
 	}
+}
+
+// shownDetails leaves out what nearly every record has.
+func shownDetails(details map[string]string) map[string]string {
+	shown := maps.Clone(details)
+	delete(shown, "ends_in_ms")
+	return shown
 }
 
 func orDash(s string) string {

@@ -81,7 +81,7 @@ var (
 
 	exampleRecord = wire.Record{
 		Seq: 1017, At: exampleTime, Event: "acquired", Resource: "deploy:prod", Holder: "ci:42", Token: 42,
-		Before: "available", After: "active", Details: map[string]string{},
+		Before: "available", After: "active", Details: map[string]string{"ends_in_ms": "60000"},
 	}
 
 	exampleSetting = wire.Setting{

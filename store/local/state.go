@@ -37,6 +37,7 @@ type state struct {
 	lapses      heap.Heap[*position]        // those that reserve it, by the end of that
 	sequences   map[string]map[*waiter]bool // present with Sequence, by holder
 	present     *btree.BTreeG[*position]    // in all of them, by order
+	details     detailCache                 // of records
 	lastOrder   uint64                      // of the newest position
 	reserved    []reservation               // by end
 	interrupted []interruptedWait           // by time
@@ -69,6 +70,7 @@ func newState(kind string, journal Journal, l loaded) state {
 		queues:     map[string]*queue{},
 		sequences:  map[string]map[*waiter]bool{},
 		present:    btree.NewG(btreeDegree, earlier),
+		details:    detailCache{},
 		lapses: heap.Heap[*position]{
 			Less:  func(a, b *position) bool { return a.reserves < b.reserves },
 			Moved: func(p *position, at int) { p.lapse = int32(at) },
@@ -237,7 +239,7 @@ func (s *state) applyStep(now machine.Instant, step machine.Step) {
 			After:    step.Row.State,
 			Renewals: int(step.Row.Renewals),
 			Why:      step.Why,
-			Details:  step.Details,
+			Details:  s.details.of(now, &step),
 		})
 	}
 }

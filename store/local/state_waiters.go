@@ -164,13 +164,27 @@ func (s *state) grantToWaiters(now machine.Instant, resource string) {
 		}
 		s.removeWaiter(p, false)
 		w.granted = true
-		noteWait(now, p, out)
+		detailWait(now, p, &out)
 		s.apply(now, out)
 		s.batches.send(w, s.result(now, w, out))
 		if out.Reason != "" {
 			s.serveBehind(now, p)
 		}
 	}
+}
+
+// detailWait says in the record of a grant how long it was waited for.
+func detailWait(now machine.Instant, p *position, out *machine.Outcome) {
+	if !out.Granted {
+		return
+	}
+	last := &out.Steps[len(out.Steps)-1]
+	details := maps.Clone(last.Details)
+	if details == nil {
+		details = map[string]string{}
+	}
+	details["waited_ms"] = strconv.FormatInt(time.Duration(now.Clock-p.since).Milliseconds(), 10)
+	last.Details = details
 }
 
 // mustWait says whether a refusal is one that a waiter waits for.
@@ -188,18 +202,6 @@ func (s *state) result(now machine.Instant, w *waiter, out machine.Outcome) answ
 		Idempotent: out.Idempotent,
 		Waited:     time.Duration(now.Clock - w.arrived.Clock),
 	}}
-}
-
-// noteWait puts how long a waiter has waited into the record of its grant.
-func noteWait(now machine.Instant, p *position, out machine.Outcome) {
-	if !out.Granted {
-		return
-	}
-	step := &out.Steps[len(out.Steps)-1]
-	if step.Details == nil {
-		step.Details = map[string]string{}
-	}
-	step.Details["waited_ms"] = strconv.FormatInt(time.Duration(now.Clock-p.since).Milliseconds(), 10)
 }
 
 // dropPosition drops the position of a client that got its lease by another
