@@ -2,12 +2,12 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/past"
 )
 
 // momentNote says how far a page of the past can be believed.
@@ -33,110 +33,113 @@ func parseMoment(text string) (time.Time, error) {
 }
 
 // until ends a request for the history at the page's moment, that itself included.
+// Records have times of milliseconds.
 func (v *visit) until() time.Time {
 	if v.at.IsZero() {
 		return time.Time{}
 	}
-	if v.at.Nanosecond() == 0 {
-		return v.at.Add(time.Second) // the whole second that people mean
-	}
-	return v.at.Add(time.Nanosecond)
+	return v.at.Truncate(time.Millisecond).Add(time.Millisecond)
 }
 
-// unknownLeft is the time left of a lease of the past: no record has it.
+// unknownLeft is the time left of a lease whose end is not on record.
 const unknownLeft = -2
 
-// pastLease is a lease as the history knows it.
-type pastLease struct {
-	newest  leasehold.Record // of this lease, up to the moment
-	since   time.Time        // its grant; zero: older than the records that were read
-	renewed int
-	claims  string
-}
-
-// held returns what was held at the end of these records, newest first: of each
-// resource the newest record decides.
-func held(records []leasehold.Record) []*pastLease {
-	byName := map[string]*pastLease{}
-	for _, r := range records {
-		if r.Token == 0 || r.Resource == "" || r.Kind == leasehold.KindFailed {
-			continue
+// pastRow is a lease as it was at a moment.
+func pastRow(l past.Lease, at time.Time) row {
+	r := newRow(leasehold.Lease{
+		Resource: l.Resource, Holder: l.Holder, Token: l.Token, State: l.State, Claims: l.Claims,
+		AcquiredAt: l.AcquiredAt, ExpiresAt: l.ExpiresAt, Renewals: l.Renewals,
+	}, nil)
+	r.Left = unknownLeft
+	switch {
+	case l.Endless:
+		r.Left = -1
+	case !l.ExpiresAt.IsZero():
+		started := l.RenewedAt
+		if started.IsZero() {
+			started = l.AcquiredAt
 		}
-		l := byName[r.Resource]
-		if l == nil {
-			l = &pastLease{newest: r, renewed: r.Renewals}
-			byName[r.Resource] = l
-		}
-		if r.Token == l.newest.Token && (r.Kind == leasehold.KindAcquired || r.Kind == leasehold.KindTransferred) {
-			l.since = r.At
-			l.claims = cmp.Or(l.claims, r.Details["claims"])
+		r.Left = max(0, l.ExpiresAt.Sub(at).Seconds())
+		r.TTL = max(r.Left, l.ExpiresAt.Sub(started).Seconds())
+		if started.IsZero() {
+			r.TTL = r.Left
 		}
 	}
-	var live []*pastLease
-	for _, l := range byName {
-		if l.newest.After.Locked() {
-			live = append(live, l)
-		}
-	}
-	slices.SortFunc(live, func(a, b *pastLease) int { return cmp.Compare(a.newest.Resource, b.newest.Resource) })
-	return live
-}
-
-func (l *pastLease) row() row {
-	r := row{
-		Name: l.newest.Resource, Labels: []string{cmp.Or(l.claims, l.newest.Resource)}, Holder: l.newest.Holder, Token: l.newest.Token,
-		State: l.newest.After.String(), Left: unknownLeft, Since: l.since, Renewed: l.renewed,
-		Kind: kindOf(leasehold.Lease{Resource: l.newest.Resource}),
-	}
-	if strings.HasPrefix(l.newest.Resource, leasehold.SetPrefix) {
-		r.Kind = "set"
+	if l.Known != past.Certain {
+		r.Doubt = cmp.Or(l.Why, "records are missing")
 	}
 	return r
 }
 
+// readPast reads the history as one of a few pages that do.
+func readPast[T any](v *visit, read func(context.Context, leasehold.Historian) (T, error)) (answer T, err error) {
+	historian, ok := v.s.store.(leasehold.Historian)
+	if !ok {
+		return answer, &leasehold.Error{Reason: leasehold.ReasonUnsupported, Op: "history"}
+	}
+	if !v.s.scans.Enter(v.caller.Name) {
+		return answer, errBusy
+	}
+	defer v.s.scans.Exit(v.caller.Name)
+	return read(v.ctx, historian)
+}
+
+const noPast = "This store keeps no history, from which the past is read."
+
 // leasesAt fills in the table as it was.
 func (v *visit) leasesAt(d *leasesData, r leasehold.ListRequest) error {
 	d.NoWaits = true
-	records, cut, err := v.readRecords(leasehold.HistoryRequest{Prefix: r.Prefix, Until: v.until()})
+	page, err := readPast(v, func(ctx context.Context, h leasehold.Historian) (past.Page, error) {
+		return past.Table(ctx, h, past.TableRequest{Time: v.at, Prefix: r.Prefix, Holder: r.Holder, Limit: r.Limit, Cursor: r.Cursor}, nil)
+	})
 	if unsupported(err) {
-		d.Unsupported = "This store keeps no history, from which the past is read."
+		d.Unsupported = noPast
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	d.Moment = v.note(records, cut)
+	d.Moment = v.note(page.Retained, page.Known, "")
 	if len(r.Metadata) > 0 {
 		d.Moment.Text += " Metadata is not on record, so the past is not filtered by it."
 	}
-	for _, l := range held(records) {
-		if r.Holder != "" && l.newest.Holder != r.Holder {
-			continue
-		}
-		if d.Total.Leases++; len(d.Rows) < leasehold.MaxPage {
-			d.Rows = append(d.Rows, l.row())
-		}
+	for _, l := range page.Leases {
+		d.Rows = append(d.Rows, pastRow(l, v.at))
 	}
-	if d.Total.Leases > len(d.Rows) {
-		d.Moment.Text += fmt.Sprintf(" The first %d are shown; filter by name for the others.", len(d.Rows))
-	}
+	d.Total, d.Next = total{Leases: len(d.Rows), More: page.Cursor != ""}, page.Cursor
 	return nil
 }
 
 // resourceAt fills in the page of a resource as it was.
 func (v *visit) resourceAt(d *resourceData) error {
-	records, cut, err := v.readRecords(leasehold.HistoryRequest{Resource: d.Name, Until: v.until()})
+	answer, err := readPast(v, func(ctx context.Context, h leasehold.Historian) (past.Answer, error) {
+		return past.Resource(ctx, h, d.Name, v.at, nil)
+	})
 	if unsupported(err) {
-		d.NoHistory = "This store keeps no history, from which the past is read."
+		d.NoHistory = noPast
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	d.Moment = v.note(records, cut)
-	if live := held(records); len(live) > 0 {
-		r := live[0].row()
-		d.Row, d.State, d.Live = &r, r.State, true
+	d.Moment = v.note(answer.Retained, answer.Known, answer.Why)
+	leases := answer.Leases
+	if d.Live = len(leases) > 0; !d.Live && answer.Last != nil {
+		leases = []past.Lease{*answer.Last}
+	}
+	for i, l := range leases {
+		r := pastRow(l, v.at)
+		if i == 0 {
+			d.Row, d.State = &r, r.State
+			continue
+		}
+		d.Others = append(d.Others, r)
+	}
+	if answer.Known != past.Certain {
+		d.State = "not certain"
+	}
+	for i, w := range answer.Waiters {
+		d.Queue = append(d.Queue, place{leasehold.Place{Holder: w.Holder, Since: w.Since, Position: i + 1}, v.at.Sub(w.Since).Seconds()})
 	}
 	return nil
 }
@@ -144,35 +147,40 @@ func (v *visit) resourceAt(d *resourceData) error {
 // holderAt fills in the page of a holder as it was.
 func (v *visit) holderAt(d *holderData) error {
 	var table leasesData
-	if err := v.leasesAt(&table, leasehold.ListRequest{Holder: d.Name}); err != nil {
+	if err := v.leasesAt(&table, leasehold.ListRequest{Holder: d.Name, Limit: pageRows}); err != nil {
 		return err
 	}
-	d.Rows, d.NoList, d.Moment = table.Rows, table.Unsupported != "", table.Moment
+	d.Rows, d.More, d.NoList, d.Moment = table.Rows, table.Next != "", table.Unsupported != "", table.Moment
 	return nil
 }
 
-// firstLife is how long the beginning of the history is remembered.
-const firstLife = 2 * time.Second
-
 // note says where the history that is kept begins, and what it cannot say.
-func (v *visit) note(records []leasehold.Record, cut bool) *momentNote {
-	n := &momentNote{Text: "Made from the history, which has neither time left nor waiters."}
-	if cut {
-		n.Text += fmt.Sprintf(" Only the %d records before the moment were read: leases that were quiet for longer are missing. Filter by name.", len(records))
+func (v *visit) note(kept past.Retained, known past.Known, why string) *momentNote {
+	n := &momentNote{Text: "Made from the history, which has no metadata, and of waiters those alone whose wait is over."}
+	if known != past.Certain {
+		n.Text = "This is not certain: " + cmp.Or(why, "no records were kept at the time") + "."
+	}
+	if kept.Incomplete {
+		n.Text += fmt.Sprintf(" There were more records than a page reads, which went back to %s: leases that began before may be missing. Filter by name.", dayText(kept.ReadTo))
 	}
 	first, err := v.s.first.get(firstLife, v.firstRecord)
 	if err != nil {
 		return n
 	}
-	n.First = first
-	if first.IsZero() || v.at.Before(first) {
+	if n.First = first; first.Before(kept.From) {
+		n.First = kept.From
+	}
+	switch {
+	case first.IsZero():
+		n.Text = "Nothing is known of this moment: the history is empty."
+	case v.at.Before(n.First):
 		n.Text = "Nothing is known of this moment: it lies before the history that is kept."
-		if first.IsZero() {
-			n.Text = "Nothing is known of this moment: the history is empty."
-		}
 	}
 	return n
 }
+
+// firstLife is how long the beginning of the history is remembered.
+const firstLife = 2 * time.Second
 
 // firstRecord finds the time of the oldest record that is kept, to the second. Stores
 // read from the newest to the oldest, so it halves the time in question.

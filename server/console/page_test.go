@@ -171,7 +171,7 @@ func TestTimeTravel(t *testing.T) {
 		t.Errorf("the past shows what came later, or has live updates:\n%s", past.body)
 	}
 	s.shows("/console/?holder=ci:1&metadata=a%3Db&"+at, http.StatusOK, `id="count">1<`, "Metadata is not on record")
-	page := s.shows("/console/resource?name=deploy&"+at, http.StatusOK, "ci:1", "not on record")
+	page := s.shows("/console/resource?name=deploy&"+at, http.StatusOK, "ci:1", "Time left")
 	if strings.Contains(page.body, "Break this lease") {
 		t.Error("the past can be broken")
 	}

@@ -26,6 +26,7 @@ type row struct {
 	Pairs   []string
 	Queue   []string // holders that wait for it
 	Queued  int
+	Doubt   string // why a lease of the past is not certain
 }
 
 // shownClaims and shownQueue keep a row small; the resource's page has all.
