@@ -1,9 +1,11 @@
 package console
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -11,6 +13,9 @@ import (
 // updateImages is the environment variable with which the screenshots of the documents
 // are written anew.
 const updateImages = "LEASEHOLD_UPDATE_IMAGES"
+
+// allImages writes those that no document shows, too.
+const allImages = "LEASEHOLD_ALL_IMAGES"
 
 // TestScreenshots draws every page in light and dark, on a desktop and on a phone.
 func TestScreenshots(t *testing.T) {
@@ -20,6 +25,8 @@ func TestScreenshots(t *testing.T) {
 	if os.Getenv(updateImages) != "" {
 		folder = os.Getenv(updateImages)
 	}
+	makeCycle(s)
+	kept := map[string]bool{"leases-light": true, "resource-dark": true, "plots-light": true, "leases-phone": true, "waiting-phone-dark": true}
 	b := s.open("/console/")
 	for _, p := range []struct{ name, path string }{
 		{"leases", "/console/"}, {"resource", "/console/resource?name=deploy:prod"}, {"holder", "/console/holder?name=agent:refactor"},
@@ -40,6 +47,9 @@ func TestScreenshots(t *testing.T) {
 			if len(png) < 5000 {
 				t.Errorf("the screenshot of %s has %d bytes", p.path, len(png))
 			}
+			if !kept[p.name+"-"+v.name] && os.Getenv(allImages) == "" {
+				continue
+			}
 			if err := os.WriteFile(filepath.Join(folder, "console-"+p.name+"-"+v.name+".png"), png, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -49,9 +59,18 @@ func TestScreenshots(t *testing.T) {
 
 // populate makes leases, waiters and a past that are worth looking at.
 func populate(s *site) {
-	s.release(s.acquire("deploy:prod", "ci:4710", 120, nil))
-	s.release(s.acquire("deploy:prod", "ci:4711", 120, nil))
+	for i, held := range []time.Duration{250, 600, 150, 900, 400} {
+		id := s.acquire("deploy:prod", fmt.Sprint("ci:", 4706+i), 120, nil)
+		next := s.wait(map[string]any{"resource": "deploy:prod", "holder": "agent:docs", "ttl_seconds": 60})
+		s.untilWaiting("deploy:prod", 1)
+		time.Sleep(held * time.Millisecond) // a past that has a length
+		s.release(id)
+		_, grant := next()
+		time.Sleep(held / 2 * time.Millisecond)
+		s.release(grant["lease_id"].(string))
+	}
 	s.acquire("deploy:prod", "ci:4712", 300, map[string]string{"commit": "9f31c2e", "stage": "canary"})
+	s.call("POST", "/v1/leases/acquire", map[string]any{"resource": "deploy:prod", "holder": "ci:4711", "blocking": true, "timeout_ms": 100})
 	s.acquire("deploy:staging", "ci:4713", 60, map[string]string{"commit": "77ab01d"})
 	s.acquire("report:2026-11", "anna", 900, map[string]string{"job": "4711"})
 	s.acquire("migrate:billing", "agent:refactor", 45, nil)
