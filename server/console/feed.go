@@ -46,6 +46,8 @@ type feed struct {
 	queue     string            // of the resource's page, likewise
 	lastNews  time.Time
 	lastTotal totalsData
+	totals    chan knownTotals
+	counting  bool
 }
 
 // totalsData are the counts above the table.
@@ -58,7 +60,7 @@ type totalsData struct {
 func newFeed(v *visit) (*feed, leasehold.WatchRequest, error) {
 	q := v.query
 	f := &feed{visit: v, of: q.Get("of"), name: q.Get("name"), from: q.Get("from"), until: q.Get("until"),
-		pause: pagePause, wake: make(chan struct{}, 1), pending: map[string]bool{}}
+		pause: pagePause, wake: make(chan struct{}, 1), totals: make(chan knownTotals, 1), pending: map[string]bool{}}
 	var r leasehold.WatchRequest
 	var err error
 	switch f.of {
@@ -132,7 +134,10 @@ func (f *feed) run(ctx context.Context, w *streamWriter) error {
 	poll, beat := time.NewTicker(pollEvery), time.NewTicker(heartbeat)
 	defer poll.Stop()
 	defer beat.Stop()
-	f.look() // what it is compared with later
+	var counts sync.WaitGroup
+	defer counts.Wait()
+	f.lastNews = time.Now() // the page may have counted a part
+	f.look()                // what it is compared with later
 	// The watch has joined by the time the page has loaded itself again.
 	select {
 	case <-ctx.Done():
@@ -151,7 +156,10 @@ func (f *feed) run(ctx context.Context, w *streamWriter) error {
 			err = w.write([]byte(": still here\n\n"))
 		case <-poll.C:
 			f.look()
-			err = f.writeTotals(w)
+			f.startCount(&counts)
+		case n := <-f.totals:
+			f.counting = false
+			err = f.writeTotals(w, n)
 		case <-f.wake:
 			if err = f.write(w); err == nil {
 				pause(ctx, f.pause)
@@ -342,23 +350,37 @@ func (f *feed) noteWaiters(name string) {
 	f.signal()
 }
 
-// writeTotals writes the counts if they have changed.
-func (f *feed) writeTotals(w *streamWriter) error {
+// startCount counts in the background if anything has changed lately: rows do not
+// wait for it.
+func (f *feed) startCount(counts *sync.WaitGroup) {
 	f.mu.Lock()
 	recent := time.Since(f.lastNews) < totalsAfter
 	f.mu.Unlock()
-	if f.of != "leases" || !recent {
+	if f.of != "leases" || !recent || f.counting {
+		return
+	}
+	f.counting = true
+	counts.Go(func() {
+		n, err := f.visit.count(f.rows, f.visit.s.o.StoreTimeout)
+		waits, _ := f.visit.waitTable()
+		if err != nil {
+			n = total{} // not known: the next time, perhaps
+		}
+		f.totals <- knownTotals{totalsData{n.Leases, n.More, waits.list.Total}, err == nil}
+	})
+}
+
+// knownTotals are counts, if they could be had.
+type knownTotals struct {
+	totalsData
+	known bool
+}
+
+// writeTotals writes the counts if they have changed.
+func (f *feed) writeTotals(w *streamWriter, n knownTotals) error {
+	if !n.known || n.totalsData == f.lastTotal {
 		return nil
 	}
-	n, err := f.visit.count(f.rows)
-	if err != nil {
-		return nil // the next time, perhaps
-	}
-	waits, _ := f.visit.waitTable()
-	now := totalsData{n.Leases, n.More, waits.list.Total}
-	if now == f.lastTotal {
-		return nil
-	}
-	f.lastTotal = now
-	return w.event("totals", now)
+	f.lastTotal = n.totalsData
+	return w.event("totals", n.totalsData)
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -90,16 +91,27 @@ const (
 	totalLife  = 2 * time.Second
 )
 
-// count counts the leases of all pages.
-func (v *visit) count(r leasehold.ListRequest) (total, error) {
+// errPartial comes with a count that is not finished.
+var errPartial = errors.New("not all were counted in time")
+
+// countBudget is how long a page waits for its count; its stream brings the whole one.
+const countBudget = 150 * time.Millisecond
+
+// count counts the leases of all pages, as far as that is done within the budget.
+func (v *visit) count(r leasehold.ListRequest, budget time.Duration) (total, error) {
 	key, err := json.Marshal([]any{r.Prefix, r.Holder, slices.Sorted(maps.Keys(r.Metadata)), r.Metadata})
 	if err != nil {
 		return total{}, err
 	}
-	return v.s.totals.of(string(key)).get(totalLife, func() (total, error) { return v.countNow(r) })
+	n, err := v.s.totals.of(string(key)).get(totalLife, func() (total, error) { return v.countNow(r, budget) })
+	if err == errPartial {
+		return n, nil
+	}
+	return n, err
 }
 
-func (v *visit) countNow(r leasehold.ListRequest) (n total, err error) {
+func (v *visit) countNow(r leasehold.ListRequest, budget time.Duration) (n total, err error) {
+	started := time.Now()
 	lister, ok := v.s.store.(leasehold.Lister)
 	if !ok {
 		return n, &leasehold.Error{Reason: leasehold.ReasonUnsupported, Op: "list"}
@@ -119,6 +131,10 @@ func (v *visit) countNow(r leasehold.ListRequest) (n total, err error) {
 		if n.Leases >= maxCounted {
 			n.More = true
 			return n, nil
+		}
+		if time.Since(started) > budget {
+			n.More = true
+			return n, errPartial
 		}
 		r.Cursor = page.Cursor
 	}

@@ -69,7 +69,7 @@ func (v *visit) leasesNow(d *leasesData, r leasehold.ListRequest) error {
 		d.Rows = append(d.Rows, newRow(l, waits.byLease[l.Resource]))
 	}
 	d.Waiting, d.Next = waits.list.Total, page.Cursor
-	d.Total, err = v.count(r)
+	d.Total, err = v.count(r, countBudget)
 	return err
 }
 
