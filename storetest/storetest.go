@@ -156,6 +156,7 @@ func topics() []topic {
 		{"ListCursor", listCursorChecks},
 		{"History", historyChecks},
 		{"HistoryFilter", historyFilterChecks},
+		{"Past", pastChecks},
 		{"Settings", settingChecks},
 		{"HistorySettings", historySettingChecks},
 		{"Cleanup", cleanupChecks},

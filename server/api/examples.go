@@ -84,6 +84,15 @@ var (
 		Before: "available", After: "active", Details: map[string]string{"ends_in_ms": "60000"},
 	}
 
+	examplePast = wire.Past{
+		Resource: "deploy:prod", Time: exampleTime.Add(10 * time.Second), Known: "known", Locked: true,
+		Leases: []wire.PastLease{{
+			Resource: "deploy:prod", Holder: "ci:42", Token: 42, Status: "active", AcquiredAt: &exampleTime,
+			ExpiresAt: new(exampleTime.Add(time.Minute)), Known: "known",
+		}},
+		Waiters: []wire.PastWaiter{{Holder: "ci:43", Since: exampleTime, Until: exampleTime.Add(20 * time.Second), Granted: true}},
+	}
+
 	exampleSetting = wire.Setting{
 		Key: "default_ttl_seconds", Value: 300, Default: 300, Type: "integer",
 		Description: "the ttl of a lease when the request does not say; max_ttl_seconds, if that is less", Min: new(int64(1)), Max: new(int64(3_153_600_000)),

@@ -164,14 +164,23 @@ func history(c *call, q historyQuery) (wire.History, error) {
 	if err := r.Validate(); err != nil {
 		return wire.History{}, err
 	}
-	s := c.s
-	if !s.scans.Enter(c.caller.Name) {
-		return wire.History{}, c.tooMany("", fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))
+	if err := c.enterScan(); err != nil {
+		return wire.History{}, err
 	}
-	defer s.scans.Exit(c.caller.Name)
+	defer c.s.scans.Exit(c.caller.Name)
 	page, err := callStoreFor(c, c.ctx, scanWait, historian.History, r)
 	if err != nil {
 		return wire.History{}, err
 	}
 	return wire.FromHistoryPage(page), nil
+}
+
+// enterScan refuses a read of the history if there are too many at the same time. One
+// that is admitted calls scans.exit.
+func (c *call) enterScan() error {
+	s := c.s
+	if s.scans.Enter(c.caller.Name) {
+		return nil
+	}
+	return c.tooMany("", fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))
 }
