@@ -56,7 +56,7 @@ test-stores: deps deps-emulators ## run the tests of the stores against real ser
 	@scripts/cover $(STORES_COVERAGE) stores
 
 .PHONY: soak
-soak: deps deps-emulators ## run the long forms of the crash, simulation and property tests
+soak: deps deps-emulators deps-console ## run the long forms of the crash, simulation and property tests
 	@GO=$(GO) RACE="$(RACE)" scripts/soak
 
 .PHONY: cover
@@ -75,6 +75,19 @@ test-sdks: test/sdk-js/node_modules/.package-lock.json test/openapi/node_modules
 test-observability: deps-observability test/observability/node_modules/.package-lock.json ## check dashboard, rules, routes and queries with their makers' tools, and against a real server
 	cd test/observability && node check.js
 	LEASEHOLD_TEST_STORES=1 $(GO) test $(RACE) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./test/observability/...
+
+# The browser must be there: a missing one is a failure.
+.PHONY: test-console
+test-console: deps-console ## try the web console in a real browser, headless Chromium
+	LEASEHOLD_TEST_CONSOLE=1 $(GO) test $(RACE) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./test/console
+
+.PHONY: deps-console
+deps-console: test/console/node_modules/.package-lock.json
+	@scripts/deps chromium
+
+.PHONY: images
+images: deps-console ## take the screenshots of docs/console.md anew
+	LEASEHOLD_TEST_CONSOLE=1 LEASEHOLD_UPDATE_IMAGES=$(CURDIR)/docs/images $(GO) test -count=1 -run '^TestScreenshots$$' ./test/console
 
 .PHONY: deps-observability
 deps-observability:

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -16,15 +17,19 @@ var pastChecks = []check{
 	{name: "OfSets", run: pastOfSets, needs: []Capability{History, Sets}},
 }
 
+// pastGrain is how exact the times of records are: a store that acts on a row it has
+// read shortly before may date the record by that reading.
+const pastGrain = 600 * time.Millisecond
+
 // moment is one between what happens before and after the call, by the clock of the
-// records: that of a remote store differs a little, so it is between two records.
+// records, which that of a remote store is not quite.
 func (e *env) moment() time.Time {
 	e.Helper()
-	e.pass(20 * time.Millisecond)
-	g := e.acquire("mark", "clock")
-	e.release(g.Lease)
-	defer e.pass(20 * time.Millisecond)
-	return e.soonAfter("mark")
+	e.pass(pastGrain)
+	mark := fmt.Sprint("mark ", time.Now().UnixNano()) // a new one: its row is not known yet
+	e.release(e.acquire(mark, "clock").Lease)
+	defer e.pass(pastGrain)
+	return e.soonAfter(mark)
 }
 
 // soonAfter is a moment after the newest record of a resource.

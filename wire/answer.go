@@ -177,7 +177,8 @@ type Settings struct {
 
 // SetRequest is the body of PUT /v1/config/{key}.
 type SetRequest struct {
-	Value any `json:"value"`
+	Value  any    `json:"value"`
+	Reason string `json:"reason,omitempty" doc:"Why, for the history."`
 }
 
 // LogLevel is the body of PUT /v1/log-level, and the answer.

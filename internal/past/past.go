@@ -6,7 +6,9 @@
 // moment decides, because it says in which state it found the lease. What the records
 // cannot say is answered as unknown, or as not retained, and never guessed.
 //
-// The limits of truth: a moment is wall time, as records have it, in whole milliseconds.
+// The limits of truth: a moment is wall time, as records have it, in whole milliseconds;
+// stores that act on a row they have read shortly before date records by that reading, up
+// to half a second early.
 // Where the wall clock was set back it happened twice, and the answer is about one of
 // the two. Metadata are in no record. Of waiters only those show whose wait has ended,
 // with a record that says how long it lasted.

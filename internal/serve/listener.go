@@ -14,6 +14,7 @@ import (
 	"github.com/leasehold/leasehold/health"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/server/auth"
+	"github.com/leasehold/leasehold/server/console"
 	"golang.org/x/net/netutil"
 )
 
@@ -103,10 +104,16 @@ func (s *Server) addJSON(o *Options, m middleware, b *backend, w *observers, soc
 	if b.azure != nil {
 		handler = withBlobs(handler, b.azure.PlainHandler())
 	}
+	pages := console.New(b.store, console.Options{
+		Guard: m.guard, Logger: s.log, Version: o.Version, Streams: json.StreamLimit(), WriteTimeout: o.Timeouts.Exchange,
+		Health: health.Options{TTL: o.Health.TTL, Timeout: o.Health.Timeout, Store: b.provider},
+	})
+	s.closers.add(pages.Close)
+	drain := func() { json.Drain(); pages.Drain() }
 	s.listeners = append(s.listeners, &listener{
 		api:    API{Name: "JSON API", Key: "json_api", URL: urlOf(socket, o.secure())},
-		socket: netutil.LimitListener(socket, o.MaxConnections), drain: json.Drain,
-		http: newHTTPServer(m.guard.Wrap(handler), m.tls, o.Timeouts, s.log),
+		socket: netutil.LimitListener(socket, o.MaxConnections), drain: drain,
+		http: newHTTPServer(withConsole(m.guard.Wrap(handler), pages.Handler()), m.tls, o.Timeouts, s.log),
 	})
 	return nil
 }
@@ -131,6 +138,17 @@ func withBlobs(next, plain http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.EscapedPath(), auth.BlobPath) {
 			plain.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// withConsole passes the paths of the console to pages, and all others to next.
+func withConsole(next, pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if console.Serves(r.URL.EscapedPath()) {
+			pages.ServeHTTP(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -132,8 +132,11 @@ func setSetting(c *call, in wire.SetRequest) (wire.Setting, error) {
 	if in.Value == nil {
 		return wire.Setting{}, leasehold.Invalid("value", "is missing; want the setting's new value")
 	}
+	if err := leasehold.CheckWhy(in.Reason); err != nil {
+		return wire.Setting{}, err
+	}
 	setting, err := callStore(c, func(ctx context.Context, key string) (leasehold.Setting, error) {
-		return configurer.SetSetting(ctx, key, in.Value)
+		return configurer.SetSetting(leasehold.WithWhy(ctx, in.Reason), key, in.Value)
 	}, c.pathValue)
 	if err != nil {
 		return wire.Setting{}, err

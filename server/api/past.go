@@ -32,7 +32,7 @@ func historyAt(c *call, q pastQuery) (wire.Past, error) {
 	if err := c.enterScan(); err != nil {
 		return wire.Past{}, err
 	}
-	defer c.s.scans.exit(c.caller.Name)
+	defer c.s.scans.Exit(c.caller.Name)
 	return callStoreFor(c, c.ctx, scanWait, func(ctx context.Context, q pastQuery) (wire.Past, error) {
 		if q.Resource != "" {
 			a, err := past.Resource(ctx, historian, q.Resource, q.Time, nil)

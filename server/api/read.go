@@ -167,7 +167,7 @@ func history(c *call, q historyQuery) (wire.History, error) {
 	if err := c.enterScan(); err != nil {
 		return wire.History{}, err
 	}
-	defer c.s.scans.exit(c.caller.Name)
+	defer c.s.scans.Exit(c.caller.Name)
 	page, err := callStoreFor(c, c.ctx, scanWait, historian.History, r)
 	if err != nil {
 		return wire.History{}, err
@@ -179,7 +179,7 @@ func history(c *call, q historyQuery) (wire.History, error) {
 // that is admitted calls scans.exit.
 func (c *call) enterScan() error {
 	s := c.s
-	if s.scans.enter(c.caller.Name) {
+	if s.scans.Enter(c.caller.Name) {
 		return nil
 	}
 	return c.tooMany("", fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))

@@ -56,6 +56,8 @@ type Guard struct {
 	refused      func(status int, code leasehold.Reason)
 	sites        *http.CrossOriginProtection
 	failures     *failures
+	logins       *failures // of the console's login page
+	sessions     sessions
 
 	tokens atomic.Pointer[table] // nil: the listener is open
 
@@ -75,7 +77,8 @@ func New(o *Options) (*Guard, error) {
 	}
 	g := &Guard{
 		file: o.TokenFile, groupMayRead: o.GroupMayRead, limit: o.limit(), log: o.Logger, refused: o.Refused,
-		logged: rate.NewLimiter(10, 50), sites: http.NewCrossOriginProtection(), failures: newFailures(),
+		logged: rate.NewLimiter(10, 50), sites: http.NewCrossOriginProtection(), failures: newFailures(failureLimit),
+		logins: newFailures(loginLimit), sessions: sessions{byHash: map[hash]*session{}},
 		watched: watchedFile{path: o.TokenFile}, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	for _, h := range append([]string{"localhost", "127.0.0.1", "[::1]"}, o.Hosts...) {

@@ -14,6 +14,20 @@ import (
 // checkOpen checks a request to an open listener. Every rule is there because of
 // what a web page can make its reader's browser send.
 func checkOpen(r *http.Request, hosts []string) *refusal {
+	if refused := checkSource(r, hosts); refused != nil {
+		return refused
+	}
+	if !isRead(r) && !isJSON(r) && !isBlob(r) {
+		return &refusal{
+			err:    &leasehold.Error{Reason: leasehold.ReasonMediaType, Field: "Content-Type"},
+			detail: fmt.Sprintf("a %.16s must have Content-Type: application/json, with a body or without", r.Method),
+		}
+	}
+	return nil
+}
+
+// checkSource checks whom a request is addressed to, and whose page sent it.
+func checkSource(r *http.Request, hosts []string) *refusal {
 	name, port, ok := splitHost(r.Host)
 	if !ok || !slices.Contains(hosts, name) {
 		return forbidden("Host", "%.80q is no name of this listener; without a token file it answers only to %s",
@@ -26,12 +40,6 @@ func checkOpen(r *http.Request, hosts []string) *refusal {
 	}
 	if fromOtherSite(r) {
 		return forbidden("Sec-Fetch-Site", "says that another site's page sent this; only pages of this server may")
-	}
-	if !isRead(r) && !isJSON(r) && !isBlob(r) {
-		return &refusal{
-			err:    &leasehold.Error{Reason: leasehold.ReasonMediaType, Field: "Content-Type"},
-			detail: fmt.Sprintf("a %.16s must have Content-Type: application/json, with a body or without", r.Method),
-		}
 	}
 	return nil
 }

@@ -60,6 +60,8 @@ var failureLimit = limit{perSecond: 10, burst: 50}
 
 // failures has a limiter for each address that showed no valid token.
 type failures struct {
+	limit limit
+
 	mu        sync.Mutex
 	byAddress map[netip.Prefix]*list.Element
 	recent    list.List // of *addressLimiter, the latest first
@@ -70,8 +72,8 @@ type addressLimiter struct {
 	limiter *rate.Limiter
 }
 
-func newFailures() *failures {
-	return &failures{byAddress: map[netip.Prefix]*list.Element{}}
+func newFailures(l limit) *failures {
+	return &failures{limit: l, byAddress: map[netip.Prefix]*list.Element{}}
 }
 
 // limiter returns the limiter of a remote address.
@@ -86,7 +88,7 @@ func (f *failures) limiter(remote string) *rate.Limiter {
 	if f.recent.Len() >= maxAddresses {
 		delete(f.byAddress, f.recent.Remove(f.recent.Back()).(*addressLimiter).address)
 	}
-	l := &addressLimiter{address, failureLimit.limiter()}
+	l := &addressLimiter{address, f.limit.limiter()}
 	f.byAddress[address] = f.recent.PushFront(l)
 	return l.limiter
 }

@@ -146,7 +146,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 }
 
 func TestQuietestAddressIsForgottenFirst(t *testing.T) {
-	a := newFailures()
+	a := newFailures(failureLimit)
 	addr := func(i int) string { return fmt.Sprintf("10.0.%d.%d:1", i/256, i%256) }
 	first, second := a.limiter(addr(0)), a.limiter(addr(1))
 	for i := 2; i < maxAddresses; i++ {

@@ -120,7 +120,7 @@ func (s *Store) setOnce(ctx context.Context, key string, value any) (leasehold.S
 	if err != nil {
 		return leasehold.Setting{}, s.failures.Invalid("set", "", err)
 	}
-	r.At = instant(now).WallTime()
+	r.At, r.Why = instant(now).WallTime(), leasehold.WhyOf(ctx)
 	err = s.config.SwapSettings(ctx, old, text, Record{Record: r, Kept: true})
 	switch {
 	case err == nil:

@@ -25,14 +25,14 @@ func (e *Engine) SetSetting(ctx context.Context, key string, value any) (leaseho
 	if ctx.Err() != nil {
 		return leasehold.Setting{}, e.opError("set", "", unavailable(context.Cause(ctx)))
 	}
-	s, b, err := e.setSetting(key, value)
+	s, b, err := e.setSetting(key, value, leasehold.WhyOf(ctx))
 	if err == nil {
 		err = b.durable(ctx)
 	}
 	return s, e.opError("set", "", err)
 }
 
-func (e *Engine) setSetting(key string, value any) (leasehold.Setting, *batch, error) {
+func (e *Engine) setSetting(key string, value any, why string) (leasehold.Setting, *batch, error) {
 	if err := e.lockReady(); err != nil {
 		return leasehold.Setting{}, nil, err
 	}
@@ -45,7 +45,7 @@ func (e *Engine) setSetting(key string, value any) (leasehold.Setting, *batch, e
 	e.batches.pending.Settings = append(e.batches.pending.Settings, changed)
 	e.batches.pending.decided++
 	record := settings.Configured(changed, before)
-	record.At = e.clock.now().WallTime()
+	record.At, record.Why = e.clock.now().WallTime(), why
 	e.record(record)
 	signal(e.sweepNow) // which also applies a new interval
 	return changed, e.batches.pending, nil

@@ -66,7 +66,7 @@ func (s *Store) storeSetting(ctx context.Context, setting leasehold.Setting) err
 	text, fallback := fmt.Sprint(setting.Value), fmt.Sprint(setting.Default)
 	var err error
 	if s.together {
-		_, err = s.runIndex(ctx, settingScript, setting.Key, text, fallback)
+		_, err = s.runIndex(ctx, settingScript, setting.Key, text, fallback, leasehold.WhyOf(ctx))
 	} else {
 		_, err = await(ctx, s, func(ctx context.Context) (int64, error) {
 			return s.client.HSet(ctx, s.keys.settings, setting.Key, text).Result()

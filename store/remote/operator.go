@@ -73,7 +73,7 @@ func (s *Store) SetSetting(ctx context.Context, key string, value any) (leasehol
 	if err := checkSetting(key, value); err != nil {
 		return leasehold.Setting{}, localError("set", "", err)
 	}
-	c := &call{op: "set", effect: writes, method: http.MethodPut, target: "/v1/config/" + key, body: wire.SetRequest{Value: value}}
+	c := &call{op: "set", effect: writes, method: http.MethodPut, target: "/v1/config/" + key, body: wire.SetRequest{Value: value, Reason: leasehold.WhyOf(ctx)}}
 	var w wire.Setting
 	if err := s.send(ctx, c, &w); err != nil {
 		return leasehold.Setting{}, err

@@ -104,7 +104,7 @@ func (s *Store) SetSetting(ctx context.Context, key string, value any) (leasehol
 		w := Write{Settings: map[string]any{key: changed.Value}}
 		if !s.traits.NoHistory {
 			record := settings.Configured(changed, before)
-			record.At = f.Now.WallTime()
+			record.At, record.Why = f.Now.WallTime(), leasehold.WhyOf(ctx)
 			w.Records, w.Kept = []leasehold.Record{record}, []bool{true}
 		}
 		return w

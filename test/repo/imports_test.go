@@ -65,6 +65,8 @@ var rules = map[importRule]string{
 	{From: "azure/...", To: otherModules, Except: "azure/server>golang.org/x/time/rate"}: "the protocol is plain Go; Azure's SDK is for tests",
 
 	{From: "server/...", To: "store/..."}:                                       "an API serves any store; only open and internal/serve know which",
+	{From: "server/console", To: "server/api"}:                                  "the console shows a store; it is no part of the API",
+	{From: "server/api", To: "server/console"}:                                  "an API serves programs, without pages",
 	{From: "server/internal/rest", To: "server/api"}:                            "it describes and decodes the endpoints of any API",
 	{From: "server/...", To: "open"}:                                            "an API serves any store; only the program knows which",
 	{From: "server/...", To: "azure/..."}:                                       "the JSON API and the Azure API do not know each other",
@@ -109,6 +111,7 @@ var rules = map[importRule]string{
 	{From: "...", To: "pgregory.net/rapid", Except: testsOnly}:                "a test library in the product is a mistake",
 	{From: "...", To: "github.com/anishathalye/porcupine", Except: testsOnly}: "a test library in the product is a mistake",
 	{From: "...", To: "go.uber.org/goleak", Except: testsOnly}:                "a test library in the product is a mistake",
+	{From: "...", To: "github.com/chromedp/chromedp", Except: testsOnly}:      "a test library in the product is a mistake",
 	{From: "...", To: "testing", Except: testsOnly}:                           "package testing registers flags in whatever program imports it",
 }
 

@@ -1,0 +1,290 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leasehold/leasehold"
+)
+
+// populate fills the store with one of everything.
+func populate(s *site) (ids []string) {
+	s.t.Helper()
+	keep := func(g leasehold.Grant) { ids = append(ids, g.ID.String()) }
+	keep(s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour, Metadata: map[string]string{"commit": "abc"}}))
+	keep(s.acquire(leasehold.AcquireRequest{Resource: "printer", Holder: "ben", TTL: leasehold.Infinite}))
+	keep(s.acquire(leasehold.AcquireRequest{Holder: "agent", TTL: time.Hour, Claims: leasehold.Paths("shop", "src/**", "go.mod")}))
+	keep(s.acquire(leasehold.AcquireRequest{Resource: "blob:acct/c/b", Holder: "azure", TTL: time.Hour}))
+	g := s.acquire(leasehold.AcquireRequest{Resource: "deploy:old", Holder: "ci:0", TTL: time.Hour})
+	if _, err := s.store.Release(s.t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource, Why: "done early"}); err != nil {
+		s.t.Fatal(err)
+	}
+	ids = append(ids, g.ID.String())
+	id := leasehold.NewID()
+	s.queue(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:2", ID: id, Timeout: leasehold.NoTimeout})
+	return append(ids, id.String())
+}
+
+// Every page has what it is for, a strict policy, and no lease id.
+func TestPages(t *testing.T) {
+	s := start(t, nil, "")
+	ids := populate(s)
+	for path, parts := range map[string][]string{
+		"/console/":                                {"deploy", "printer", "no end", "shop src/**", "go.mod", ">set<", ">blob<", "commit=abc", `id="count">4<`, `id="waiting">1<`, "ci:2"},
+		"/console/?prefix=dep":                     {`id="count">1<`, "ci:1", "Clear"},
+		"/console/?holder=ben":                     {"printer", `id="count">1<`},
+		"/console/?metadata=commit%3Dabc":          {`id="count">1<`, `value="commit=abc"`},
+		"/console/?prefix=nothing":                 {"No lease matches"},
+		"/console/resource?name=deploy":            {"active", "ci:1", "Queue", "ci:2", "acquired", "Break this lease", `class="timeline"`},
+		"/console/resource?name=deploy%3Aold":      {"released", "done early", "Last holder"},
+		"/console/resource?name=never":             {"available", "No lease is known", "No records"},
+		"/console/holder?name=ci:1":                {"deploy", "Force-release", "It waits for nothing"},
+		"/console/holder?name=ci:2":                {"It holds nothing", "position 1", "behind"},
+		"/console/holder?name=agent":               {"shop src/**"},
+		"/console/waits":                           {"ci:2", "<svg", "ci:2 waits for deploy of ci:1", "Cycles refused"},
+		"/console/plots":                           {`id="granted">5<`, `id="ended">1<`, "<svg", "Records by kind"},
+		"/console/plots?window=7d&prefix=deploy":   {`id="granted">2<`},
+		"/console/settings":                        {"max_leases", "1000000", "Change…", "No change is on record"},
+		"/console/health":                          {"healthy", "keeps a history", "open to its own machine"},
+		"/console/leasehold.css":                   {"prefers-color-scheme"},
+		"/console/leasehold.js":                    {"EventSource"},
+		"/console/leasehold.svg":                   {"<svg"},
+		"/console/resource?name=src&done=broken":   {"The lease is broken"},
+		"/console/resource?name=src&done=breaking": {"being broken"},
+	} {
+		a := s.shows(path, http.StatusOK, parts...)
+		for _, id := range ids {
+			if strings.Contains(a.body, id) {
+				t.Errorf("GET %s shows the lease id %s", path, id)
+			}
+		}
+		if got := a.header.Get("Content-Security-Policy"); got != securityPolicy {
+			t.Errorf("GET %s has the policy %q", path, got)
+		}
+		for _, bad := range []string{" style=", "<style", "javascript:", " onclick", "http://", "https://"} {
+			if strings.HasPrefix(a.header.Get("Content-Type"), "text/html") && strings.Contains(a.body, bad) {
+				t.Errorf("GET %s has %q", path, bad)
+			}
+		}
+		if head := s.send(http.MethodHead, path, ""); head.status != http.StatusOK || head.body != "" {
+			t.Errorf("HEAD %s = %d %q", path, head.status, head.body)
+		}
+	}
+}
+
+func TestWrongRequests(t *testing.T) {
+	s := start(t, nil, "")
+	for path, want := range map[string]struct {
+		status int
+		part   string
+	}{
+		"/console/nothing":                                   {404, "no such page"},
+		"/console/resource":                                  {400, "resource"},
+		"/console/holder?name=":                              {400, "holder"},
+		"/console/?metadata=nonsense":                        {400, "key=value"},
+		"/console/?cursor=nonsense":                          {400, "cursor"},
+		"/console/?at=yesterday":                             {400, "is no time"},
+		"/console/break":                                     {405, "method"},
+		"/console/resource?name=x&cursor=nonsense":           {400, "cursor"},
+		"/console/plots?prefix=" + strings.Repeat("x", 2000): {400, "prefix"},
+		"/console/stream?of=nothing":                         {400, "no page with live updates"},
+		"/console/stream?of=resource":                        {400, "resource"},
+		"/console/stream?of=holder":                          {400, "holder"},
+		"/console/stream?of=leases&metadata=x":               {400, "key=value"},
+	} {
+		s.shows(path, want.status, want.part)
+	}
+	for _, path := range []string{"/", "/console"} {
+		if a := s.get(path); a.status != http.StatusSeeOther || a.header.Get("Location") != "/console/" {
+			t.Errorf("GET %s = %d to %q, want the console", path, a.status, a.header.Get("Location"))
+		}
+	}
+	if a := s.send(http.MethodOptions, "/console/", ""); a.status != http.StatusMethodNotAllowed {
+		t.Errorf("OPTIONS = %d, want 405", a.status)
+	}
+	if a := s.get("/console/", "Host: evil.example"); a.status != http.StatusOK {
+		t.Errorf("GET = %d", a.status) // Go sends Host elsewhere; TestForeignPages tries it
+	}
+}
+
+// Names are text wherever they show.
+func TestHostileNames(t *testing.T) {
+	s := start(t, nil, "")
+	for _, name := range []string{`<script>x</script>`, `"><img src=x>`, "a\u202eb", strings.Repeat("é", 512), "{{.Secret}}", "a b/../c?d#e&f=g%41"} {
+		s.acquire(leasehold.AcquireRequest{Resource: name, Holder: name[:min(len(name), 200)], TTL: time.Hour, Metadata: map[string]string{"k": name}})
+		s.queue(leasehold.AcquireRequest{Resource: name, Holder: "w" + name[:min(len(name), 200)], Timeout: leasehold.NoTimeout})
+		q := url.Values{"name": {name}}.Encode()
+		for _, path := range []string{"/console/", "/console/waits", "/console/resource?" + q, "/console/plots", "/console/?" + url.Values{"prefix": {name}}.Encode()} {
+			a := s.shows(path, http.StatusOK)
+			if strings.Contains(a.body, "<script>x") || strings.Contains(a.body, "<img src=x") {
+				t.Errorf("GET %s shows %q as HTML", path, name)
+			}
+		}
+	}
+}
+
+// Pages of the table have cursors, and the counts cover all.
+func TestManyLeases(t *testing.T) {
+	s := start(t, nil, "")
+	for i := range 450 {
+		s.acquire(leasehold.AcquireRequest{Resource: fmt.Sprintf("r%04d", i), Holder: "h", TTL: time.Hour})
+	}
+	next, seen := "", 0
+	for range 5 {
+		a := s.shows("/console/"+next, http.StatusOK, `id="count">450<`)
+		seen += strings.Count(a.body, "<tr data-name")
+		_, link, ok := strings.Cut(a.body, `rel="next"`)
+		if !ok {
+			break
+		}
+		_ = link
+		before, _, _ := strings.Cut(a.body, `" rel="next"`)
+		next = strings.ReplaceAll(before[strings.LastIndex(before, `"`)+1:], "&amp;", "&")
+	}
+	if seen != 450 {
+		t.Errorf("the pages show %d rows, want 450", seen)
+	}
+	s.shows("/console/holder?name=h", http.StatusOK, "All of its leases")
+}
+
+func TestTimeTravel(t *testing.T) {
+	s := start(t, nil, "")
+	s.shows("/console/?at=2020-01-01T00:00:00Z", http.StatusOK, "the history is empty")
+	g := s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	set := s.acquire(leasehold.AcquireRequest{Holder: "agent", TTL: time.Hour, Claims: leasehold.Paths("shop", "src/**")})
+	time.Sleep(20 * time.Millisecond) // records have times of milliseconds
+	then := time.Now()
+	time.Sleep(20 * time.Millisecond)
+	if _, err := s.store.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource}); err != nil {
+		t.Fatal(err)
+	}
+	s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:2", TTL: time.Hour})
+	at := "at=" + url.QueryEscape(then.UTC().Format(time.RFC3339Nano))
+	past := s.shows("/console/?"+at, http.StatusOK, "As of", "Back to now", "deploy", "ci:1", "src/**", `id="count">2<`)
+	if strings.Contains(past.body, "ci:2") || strings.Contains(past.body, "data-stream") {
+		t.Errorf("the past shows what came later, or has live updates:\n%s", past.body)
+	}
+	s.shows("/console/?holder=ci:1&metadata=a%3Db&"+at, http.StatusOK, `id="count">1<`, "Metadata is not on record")
+	page := s.shows("/console/resource?name=deploy&"+at, http.StatusOK, "ci:1", "Time left")
+	if strings.Contains(page.body, "Break this lease") {
+		t.Error("the past can be broken")
+	}
+	s.shows("/console/resource?name="+url.QueryEscape(set.Resource)+"&"+at, http.StatusOK, "agent")
+	s.shows("/console/holder?name=ci:1&"+at, http.StatusOK, "deploy")
+	s.shows("/console/plots?"+at, http.StatusOK, `id="granted">2<`, `id="ended">0<`)
+	s.shows("/console/waits?"+at, http.StatusOK, "Nobody waits")
+	s.server.first = cached[time.Time]{}
+	s.shows("/console/?at=2020-01-01T00:00:00Z", http.StatusOK, "before the history that is kept")
+	s.shows("/console/?at=2020-01-01T00:00:00", http.StatusOK, "Nothing was held")
+}
+
+// A store that lacks a power: the page says so.
+func TestSmallStore(t *testing.T) {
+	s := start(t, nil, "")
+	small := start(t, struct{ leasehold.Store }{s.store}, "")
+	small.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	for path, part := range map[string]string{
+		"/console/":                     "does not list its leases",
+		"/console/resource?name=deploy": "keeps no history",
+		"/console/holder?name=ci:1":     "keeps no history",
+		"/console/waits":                "does not say who waits",
+		"/console/plots":                "keeps no history",
+		"/console/settings":             "no run-time settings",
+		"/console/health":               "<b>no</b>",
+	} {
+		small.shows(path, http.StatusOK, part)
+	}
+	if a := small.shows("/console/resource?name=deploy", http.StatusOK, "ci:1"); strings.Contains(a.body, "Break this") {
+		t.Error("a lease can be broken in a store that cannot")
+	}
+	small.shows("/console/stream?of=leases", http.StatusNotImplemented)
+	small.shows("/console/?at=2020-01-01T00:00:00Z", http.StatusOK, "keeps no history")
+	small.shows("/console/resource?name=deploy&at=2020-01-01T00:00:00Z", http.StatusOK, "keeps no history")
+	for path, form := range map[string]url.Values{
+		"/console/break": {"resource": {"deploy"}, "reason": {"x"}}, "/console/release": {"holder": {"ci:1"}, "reason": {"x"}},
+		"/console/settings": {"key": {"max_leases"}, "value": {"1"}, "reason": {"x"}},
+	} {
+		form.Set("secret", small.server.secretFor("local"))
+		if a := small.post(path, form); a.status != http.StatusNotImplemented {
+			t.Errorf("POST %s = %d, want 501:\n%s", path, a.status, a.body)
+		}
+	}
+}
+
+// A store that fails: the page says that, and nothing else works less.
+func TestClosedStore(t *testing.T) {
+	s := start(t, nil, "")
+	s.shows("/console/", http.StatusOK)
+	s.store.Close()
+	for _, path := range []string{"/console/?prefix=x", "/console/resource?name=x", "/console/holder?name=x", "/console/settings"} {
+		s.shows(path, http.StatusServiceUnavailable, "unavailable")
+	}
+	s.shows("/console/health", http.StatusOK, "fails", "unhealthy")
+}
+
+// brokenStore panics, or fails in the middle of a page.
+type brokenStore struct {
+	leasehold.Store
+	panics bool
+}
+
+func (s brokenStore) List(context.Context, leasehold.ListRequest) (leasehold.LeasePage, error) {
+	if s.panics {
+		panic("no store should")
+	}
+	return leasehold.LeasePage{}, errors.New("disk 7 of host db-3 is gone")
+}
+
+func (s brokenStore) Watch(ctx context.Context, _ leasehold.WatchRequest, each func(leasehold.Notice) error) error {
+	_ = each(leasehold.Notice{Reset: true})
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// What goes wrong inside is logged, not shown.
+func TestBrokenStore(t *testing.T) {
+	whole := start(t, nil, "")
+	for _, panics := range []bool{false, true} {
+		s := start(t, brokenStore{whole.store, panics}, "")
+		a := s.shows("/console/", http.StatusInternalServerError, "the server&#39;s log says why")
+		if strings.Contains(a.body, "db-3") {
+			t.Errorf("the page shows what only the log should have:\n%s", a.body)
+		}
+	}
+	s := start(t, brokenStore{whole.store, false}, "")
+	s.listen("of=waits").next("changed")
+}
+
+func TestServes(t *testing.T) {
+	for path, want := range map[string]bool{"/": true, "/console": true, "/console/": true, "/console/x": true, "/consolex": false, "/v1/leases": false, "/docs": false} {
+		if got := Serves(path); got != want {
+			t.Errorf("Serves(%q) = %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestMatches(t *testing.T) {
+	l := leasehold.Lease{Resource: "prod:x", Holder: "anna", State: leasehold.StateActive, Metadata: map[string]string{"a": "1"}}
+	ended := l
+	ended.State = leasehold.StateExpired
+	for i, try := range []struct {
+		r    leasehold.ListRequest
+		l    leasehold.Lease
+		want bool
+	}{
+		{leasehold.ListRequest{}, l, true}, {leasehold.ListRequest{}, ended, false}, {leasehold.ListRequest{Prefix: "prod"}, l, true},
+		{leasehold.ListRequest{Prefix: "test"}, l, false}, {leasehold.ListRequest{Holder: "ben"}, l, false},
+		{leasehold.ListRequest{Metadata: map[string]string{"a": "1"}}, l, true}, {leasehold.ListRequest{Metadata: map[string]string{"a": ""}}, l, false},
+		{leasehold.ListRequest{Metadata: map[string]string{"b": ""}}, l, false},
+	} {
+		if got := matches(try.r, try.l); got != try.want {
+			t.Errorf("case %d: matches = %v, want %v", i, got, try.want)
+		}
+	}
+}

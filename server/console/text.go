@@ -1,0 +1,55 @@
+package console
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// leftText writes how many seconds are left, as the script does while they run down.
+// Less than zero is for ever.
+func leftText(seconds float64) string {
+	if seconds < 0 {
+		return "no end"
+	}
+	return spanText(seconds)
+}
+
+// spanText writes a length of time for people, in two units at most.
+func spanText(seconds float64) string {
+	s := int64(math.Ceil(seconds))
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return fmt.Sprintf("%d min %02d s", s/60, s%60)
+	case s < 86400:
+		return fmt.Sprintf("%d h %02d min", s/3600, s/60%60)
+	}
+	return fmt.Sprintf("%d d %02d h", s/86400, s/3600%24)
+}
+
+// preciseText keeps short times apart.
+func preciseText(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return spanText(d.Seconds())
+}
+
+func clockText(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("15:04:05")
+}
+
+func dayText(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}

@@ -1,0 +1,139 @@
+package console
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// rowOf is an expression for the row of a lease in the table; null if there is none.
+func rowOf(name string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll('#rows tr')].find((r) => r.dataset.name === %q)`, name)
+}
+
+// mark makes sure that the page is not loaded anew: unmarked fails if it was.
+func (b *tab) mark() {
+	b.t.Helper()
+	eval[any](b, `window.marked = true, null`)
+}
+
+func (b *tab) checkMark() {
+	b.t.Helper()
+	if !eval[bool](b, `window.marked === true`) {
+		b.t.Errorf("the page was loaded anew; want live updates")
+	}
+}
+
+// A lease appears, counts down and disappears, and so do its waiters, without a reload.
+func TestLeaseComesAndGoes(t *testing.T) {
+	s := start(t, nil)
+	b := s.open("/console/")
+	b.live()
+	b.mark()
+	b.until(`!document.getElementById('empty').hidden`)
+	s.acquire("short", "anna", 6, nil)
+	b.until(rowOf("short"))
+	b.until(`document.getElementById('empty').hidden`)
+	left := `Number(` + rowOf("short") + `.querySelector('progress').value)`
+	first := eval[float64](b, left)
+	b.until(fmt.Sprintf(`%s < %f`, left, first-1))
+	if text := eval[string](b, rowOf("short")+`.querySelector('.t').textContent`); text == "6 s" || text == "no end" {
+		t.Errorf("the time left reads %q after a second, want less than 6 s", text)
+	}
+	b.until(`!` + rowOf("short"))
+	b.until(`!document.getElementById('empty').hidden`)
+
+	id := s.acquire("long", "anna", 600, nil)
+	b.until(rowOf("long"))
+	b.shows("#count", "1")
+	if status, answer := s.call("POST", "/v1/leases/renew", map[string]any{"lease_id": id, "ttl_seconds": 3000}); status != 200 {
+		t.Fatalf("renew = %d %v", status, answer)
+	}
+	b.until(rowOf("long") + `.querySelector('progress').max === 3000`)
+	s.release(id)
+	b.until(`!` + rowOf("long"))
+	b.shows("#count", "0")
+	b.checkMark()
+}
+
+// Rows stand in the order of the server, wherever they come in.
+func TestRowsStayInOrder(t *testing.T) {
+	s := start(t, nil)
+	b := s.open("/console/")
+	b.live()
+	names := []string{"m", "a", "z", "é", "\U0001F600", "\uFF5E", "M", "a/b", "aa"}
+	for _, name := range names {
+		s.acquire(name, "anna", 600, nil)
+	}
+	b.until(fmt.Sprintf(`document.querySelectorAll('#rows tr').length === %d`, len(names)))
+	order := `[...document.querySelectorAll('#rows tr')].map((r) => r.dataset.name).join(' ')`
+	live := eval[string](b, order)
+	b.visit("/console/")
+	if loaded := eval[string](b, order); live != loaded {
+		t.Errorf("live rows are ordered %q, want %q as when loaded", live, loaded)
+	}
+}
+
+// After a restart of the server the page recovers by itself, and says so meanwhile.
+func TestRestart(t *testing.T) {
+	s := start(t, nil)
+	s.acquire("before", "anna", 600, nil)
+	b := s.open("/console/")
+	b.live()
+	b.mark()
+	b.until(rowOf("before"))
+	s.stop()
+	b.shows("#live", "Connection lost, trying again")
+	s.run()
+	s.acquire("after", "anna", 600, nil)
+	b.live()
+	b.shows("#live", "Live")
+	b.until(rowOf("before") + ` && ` + rowOf("after"))
+	s.acquire("later", "anna", 600, nil)
+	b.until(rowOf("later"))
+	b.checkMark()
+}
+
+// The page of a resource follows its lease, its queue and its history.
+func TestResourceLives(t *testing.T) {
+	s := start(t, nil)
+	b := s.open("/console/resource?name=deploy")
+	b.live()
+	b.mark()
+	b.shows("#now", "available")
+	id := s.acquire("deploy", "ci:1", 600, map[string]string{"commit": "abc"})
+	b.shows("#now", "ci:1")
+	b.shows("#now", "commit=abc")
+	second := s.wait(map[string]any{"resource": "deploy", "holder": "ci:2"})
+	b.shows("#queue", "ci:2")
+	time.Sleep(30 * time.Millisecond) // the wait shall last
+	s.release(id)
+	if status, answer := second(); status != 201 {
+		t.Fatalf("the waiter got %d %v, want the lease", status, answer)
+	}
+	b.shows("#now", "ci:2")
+	b.shows("#queue", "Nobody waits")
+	b.shows("#history", "released")
+	b.shows("#history", "waited_ms=")
+	b.until(`document.querySelectorAll('#history .timeline rect:not(.track)').length === 2`)
+	b.checkMark()
+}
+
+// A page that nobody sees closes its stream, and catches up when it is seen again.
+func TestHiddenTabPauses(t *testing.T) {
+	s := start(t, nil)
+	b := s.open("/console/")
+	b.live()
+	hide := func(hidden bool) {
+		eval[any](b, fmt.Sprintf(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => %v }), document.dispatchEvent(new Event('visibilitychange')), null`, hidden))
+	}
+	hide(true)
+	b.until(`document.documentElement.dataset.live === 'paused'`)
+	s.acquire("meanwhile", "anna", 600, nil)
+	if eval[bool](b, `!!(`+rowOf("meanwhile")+`)`) {
+		t.Errorf("a hidden page was updated")
+	}
+	hide(false)
+	b.live()
+	b.until(rowOf("meanwhile"))
+}

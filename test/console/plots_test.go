@@ -1,0 +1,74 @@
+package console
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// The plots show what the test counted.
+func TestPlots(t *testing.T) {
+	s := start(t, nil)
+	granted, ended, waited := 0, 0, 0
+	for i := range 7 {
+		id := s.acquire(fmt.Sprintf("p:%d", i), "anna", 600, nil)
+		granted++
+		if i%2 == 0 {
+			s.release(id)
+			ended++
+		}
+	}
+	id := s.acquire("p:queue", "anna", 600, nil)
+	granted++
+	var answers []func() (int, map[string]any)
+	for i := range 3 {
+		answers = append(answers, s.wait(map[string]any{"resource": "p:queue", "holder": fmt.Sprintf("w:%d", i), "ttl_seconds": 600}))
+		s.untilWaiting("p:queue", i+1)
+	}
+	failed := s.wait(map[string]any{"resource": "p:queue", "holder": "w:late", "timeout_ms": 50})
+	if status, _ := failed(); status == 201 {
+		t.Fatalf("w:late got the lease")
+	}
+	time.Sleep(100 * time.Millisecond) // waits that can be told from none
+	s.release(id)
+	ended++
+	granted, waited = granted+1, waited+1 // one waiter has it; the others wait on
+	b := s.open("/console/plots?window=5m&prefix=p:")
+	for selector, want := range map[string]int{"#granted": granted, "#ended": ended, "#failed": 1} {
+		b.until(fmt.Sprintf(`document.querySelector(%q).textContent === %q`, selector, fmt.Sprint(want)))
+	}
+	b.shows(".numbers", "Waits")
+	cell := func(row, column int) string {
+		return eval[string](b, fmt.Sprintf(`document.querySelectorAll('.numbers tbody tr')[%d].cells[%d].textContent`, row, column))
+	}
+	if got, want := cell(0, 1), fmt.Sprint(waited+1); got != want { // and the one that failed
+		t.Errorf("the page counts %s waits, want %s", got, want)
+	}
+	if got, want := cell(1, 1), fmt.Sprint(ended); got != want {
+		t.Errorf("the page counts %s ended leases, want %s", got, want)
+	}
+	bars := eval[int](b, `[...document.querySelectorAll('svg.wide rect.s0 title')].reduce((n, e) => n + Number(e.textContent.match(/: (\d+)/)[1]), 0)`)
+	if bars != granted {
+		t.Errorf("the bars of grants add up to %d, want %d", bars, granted)
+	}
+	b.shows(".longest", "w:0")
+	b.shows(".longest", "w:late")
+	for range 2 { // ends the other waits
+		s.call("POST", "/v1/leases/break", map[string]any{"resource": "p:queue"})
+	}
+	for _, answered := range answers {
+		answered()
+	}
+}
+
+// untilWaiting waits until so many stand in the queue.
+func (s *site) untilWaiting(resource string, n int) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // the server lives in real time
+		_, answer := s.call("GET", "/v1/leases/"+resource, nil)
+		if waiters, ok := answer["waiters"].([]any); ok && len(waiters) == n {
+			return
+		}
+	}
+	s.t.Fatalf("%s never has %d waiters", resource, n)
+}

@@ -1,0 +1,189 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// pages are all pages of a populated site.
+var pages = []string{
+	"/console/", "/console/?holder=anna&metadata=job%3D4711", "/console/resource?name=deploy:prod", "/console/holder?name=agent:refactor",
+	"/console/waits", "/console/plots", "/console/settings", "/console/health", "/console/nothing-here",
+}
+
+// axe-core finds nothing to complain of, in light and dark, on a desktop and a phone.
+func TestAccessibility(t *testing.T) {
+	axe, err := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
+	if err != nil && os.Getenv(required) == "1" {
+		t.Fatalf("axe-core is missing; make test-console installs it: %v", err)
+	}
+	s := start(t, nil)
+	populate(s)
+	makeCycle(s)
+	b := s.open("/console/")
+	check := func(b *tab, path, scheme string) {
+		run(b, chromedp.Evaluate[chromedp.Void](string(axe)))
+		found := eval[string](b, `axe.run(document, {resultTypes: ['violations']}).then((r) => JSON.stringify(r.violations.map((v) =>
+			({rule: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map((n) => n.html + ' ' + n.failureSummary)}))))`)
+		var violations []struct {
+			Rule, Help string
+			Nodes      []string
+		}
+		if err := json.Unmarshal([]byte(found), &violations); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range violations {
+			t.Errorf("%s in %s: %s: %s\n%s", path, scheme, v.Rule, v.Help, strings.Join(v.Nodes, "\n"))
+		}
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		b.scheme(scheme)
+		for _, path := range pages {
+			b.size(1280, 900)
+			b.visit(path)
+			if strings.Contains(path, "resource") || strings.Contains(path, "holder?") {
+				eval[any](b, `document.querySelector('details.danger').open = true, null`)
+			}
+			check(b, path, scheme)
+		}
+		b.size(360, 740)
+		b.visit("/console/")
+		check(b, "the phone's table", scheme)
+	}
+	tokens, _, _, _ := withTokens(t)
+	login := tokens.open("/console/")
+	check(login, "login", "light")
+	login.scheme("dark")
+	check(login, "login", "dark")
+}
+
+// Nothing is wider than a phone of 360 pixels.
+func TestPhone(t *testing.T) {
+	s := start(t, nil)
+	populate(s)
+	hostile(s)
+	b := s.open("/console/")
+	b.size(360, 740)
+	for _, path := range append(pages, "/console/resource?"+url.Values{"name": {hostileNames[3]}}.Encode(), "/console/?prefix="+strings.Repeat("long", 20)) {
+		b.visit(path)
+		if width := eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
+			wide := eval[string](b, `[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > 361 && !e.closest('.scroll, .hidden')).slice(0, 5).map((e) => e.outerHTML.slice(0, 200)).join('\n')`)
+			t.Errorf("%s is %d pixels wide on a phone of 360:\n%s", path, width, wide)
+		}
+	}
+}
+
+// All can be done with the keyboard alone, and the focus shows.
+func TestKeyboard(t *testing.T) {
+	s := start(t, nil)
+	s.acquire("deploy", "ci:1", 600, nil)
+	b := s.open("/console/")
+	b.live()
+	focus := `(document.activeElement.getAttribute('href') || document.activeElement.id || document.activeElement.textContent.trim()).slice(0, 80)`
+	tabTo := func(what string) {
+		t.Helper()
+		var seen []string
+		for range 60 {
+			run(b, chromedp.KeyEvent(kb.Tab))
+			at := eval[string](b, focus)
+			if outline := eval[string](b, `getComputedStyle(document.activeElement).outlineStyle`); outline == "none" {
+				t.Errorf("the focus on %q does not show", at)
+			}
+			if at == what {
+				return
+			}
+			seen = append(seen, at)
+		}
+		t.Fatalf("Tab never reaches %q; it reaches %q", what, seen)
+	}
+	tabTo("#main") // the first of all is the skip link
+	run(b, chromedp.KeyEvent(kb.Enter))
+	if at := eval[string](b, `document.activeElement.id`); at != "main" {
+		t.Errorf("the skip link leads to %q, want main", at)
+	}
+	tabTo("/console/resource?name=deploy")
+	run(b, chromedp.KeyEvent(kb.Enter))
+	b.until(`location.pathname === '/console/resource' && document.readyState === 'complete'`)
+	tabTo("Break this lease…")
+	run(b, chromedp.KeyEvent(kb.Enter))
+	tabTo("reason")
+	run(b, chromedp.KeyEvent("by keyboard"))
+	run(b, chromedp.KeyEvent(kb.Enter))
+	b.shows("#history q", "by keyboard")
+
+	// A live update does not take the focus away.
+	b.visit("/console/")
+	b.live()
+	id := s.acquire("focus", "anna", 600, nil)
+	b.until(rowOf("focus"))
+	tabTo("/console/resource?name=focus")
+	s.call("POST", "/v1/leases/renew", map[string]any{"lease_id": id, "ttl_seconds": 1200})
+	b.until(rowOf("focus") + `.querySelector('progress').max === 1200`)
+	if at := eval[string](b, focus); at != "/console/resource?name=focus" {
+		t.Errorf("after a live update the focus is on %q", at)
+	}
+}
+
+// hostileNames are names that try to be more than text.
+var hostileNames = []string{
+	`<script>document.title='owned'</script>`, `"><img src=x onerror="document.title='owned'">`,
+	"abc\u202eevil\u202c\u0645\u0631\u062d\u0628\u0627", strings.Repeat("0123456789abcdef", 64), `{{.Secret}}`, `'-alert(1)-'`,
+}
+
+// hostile makes leases with such names, holders, metadata, reasons and waiters.
+func hostile(s *site) {
+	for _, name := range hostileNames {
+		s.acquire(name, cut(name, 200), 3600, map[string]string{"note": cut(name, 1000)})
+		s.wait(map[string]any{"resource": name, "holder": "w" + cut(name, 200)})
+	}
+}
+
+func cut(s string, most int) string { return s[:min(len(s), most)] }
+
+// Names are shown as text, and break nothing.
+func TestHostileNames(t *testing.T) {
+	s := start(t, nil)
+	b := s.open("/console/")
+	b.live()
+	hostile(s) // rows come live
+	check := func(where string) {
+		t.Helper()
+		for _, bad := range []string{`document.title.includes('owned') && !document.title.includes('<')`, `document.querySelector('main script, main img, main iframe, main [onerror]')`} {
+			if eval[bool](b, `!!(`+bad+`)`) {
+				t.Errorf("%s: %s", where, bad)
+			}
+		}
+		if wide := eval[int](b, `document.documentElement.scrollWidth`); wide > 1280 {
+			t.Errorf("%s is %d pixels wide, want at most 1280", where, wide)
+		}
+	}
+	b.until(fmt.Sprintf(`document.querySelectorAll('#rows tr').length === %d`, len(hostileNames)))
+	check("the live table")
+	b.visit("/console/")
+	check("the table")
+	for _, name := range hostileNames {
+		quoted, _ := json.Marshal(name)
+		if n := eval[int](b, fmt.Sprintf(`[...document.querySelectorAll('#rows th bdi')].filter((e) => e.textContent === %s).length`, quoted)); n != 1 {
+			t.Errorf("the table shows %.40q %d times, want once and as text", name, n)
+		}
+		if height := eval[float64](b, rowOf(name)+`.getBoundingClientRect().height`); height > 250 {
+			t.Errorf("the row of %.40q is %v pixels high", name, height)
+		}
+		b.visit("/console/resource?" + url.Values{"name": {name}}.Encode())
+		check("the page of " + name)
+		if text := eval[string](b, `document.querySelector('h1 bdi').textContent`); text != name {
+			t.Errorf("the resource's page is headed %.60q, want %.60q", text, name)
+		}
+		b.visit("/console/holder?" + url.Values{"name": {cut(name, 200)}}.Encode())
+		check("the holder's page of " + name)
+		b.visit("/console/")
+	}
+}
