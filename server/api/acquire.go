@@ -153,10 +153,10 @@ func waitInQueue(c *call, r leasehold.AcquireRequest) (leasehold.Grant, error) {
 		return leasehold.Grant{}, &leasehold.Error{Reason: leasehold.ReasonUnavailable, Op: c.endpoint.ID,
 			Resource: r.Resource, RetryAfter: time.Second, Cause: errDraining}
 	}
-	if !s.waiters.enter(c.caller.Name) {
+	if !s.waiters.Enter(c.caller.Name) {
 		return leasehold.Grant{}, c.tooMany(r.Resource, nil)
 	}
-	defer s.waiters.exit(c.caller.Name)
+	defer s.waiters.Exit(c.caller.Name)
 	c.waited = true
 	_ = c.rc.SetReadDeadline(time.Time{}) // a server's read timeout would end the wait as if the client had left
 	ctx, cancel := s.untilDrained(c.ctx)

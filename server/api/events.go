@@ -60,10 +60,10 @@ func events(c *call, q eventsQuery) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if !s.streams.enter(c.caller.Name) {
+	if !s.streams.Enter(c.caller.Name) {
 		return c.tooMany("", fmt.Errorf("the server has at most %d event streams, and %d of one caller; close one first", s.o.MaxStreams, s.o.MaxStreamsPerCaller))
 	}
-	defer s.streams.exit(c.caller.Name)
+	defer s.streams.Exit(c.caller.Name)
 	return stream(c, watcher, r)
 }
 

@@ -118,7 +118,7 @@ func TestEvents(t *testing.T) {
 		w.cancel()
 		all.cancel()
 		synctest.Wait()
-		if n := d.server.streams.size(); n != 0 {
+		if n := d.server.streams.Size(); n != 0 {
 			t.Errorf("%d streams are left, want none", n)
 		}
 	})
@@ -198,7 +198,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 		d := newDriver(t, nil, nil)
 		d.unread() // and never reads
 		time.Sleep(time.Second)
-		if n := d.server.streams.size(); n != 1 {
+		if n := d.server.streams.Size(); n != 1 {
 			t.Fatalf("%d streams, want 1", n)
 		}
 		began := time.Now()
@@ -208,7 +208,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if n := d.server.streams.size(); n != 0 {
+		if n := d.server.streams.Size(); n != 0 {
 			t.Errorf("%d streams, want the slow one cut off after 10 s", n)
 		}
 	})
@@ -249,7 +249,7 @@ func TestEventsLimitPerCaller(t *testing.T) {
 			cancel()
 		}
 		synctest.Wait()
-		if n := d.server.streams.size(); n != 0 {
+		if n := d.server.streams.Size(); n != 0 {
 			t.Errorf("%d streams are left, want none", n)
 		}
 	})

@@ -83,10 +83,10 @@ func Codes() []leasehold.Reason {
 }
 
 // Waiters returns how many requests wait in queues now.
-func (s *Server) Waiters() int { return s.waiters.size() }
+func (s *Server) Waiters() int { return s.waiters.Size() }
 
 // Streams returns how many event streams are open now.
-func (s *Server) Streams() int { return s.streams.size() }
+func (s *Server) Streams() int { return s.streams.Size() }
 
 // observeStart calls the observer, if there is one.
 func (c *call) observeStart(t Trace) {

@@ -145,10 +145,10 @@ func history(c *call, q historyQuery) (wire.History, error) {
 		return wire.History{}, err
 	}
 	s := c.s
-	if !s.scans.enter(c.caller.Name) {
+	if !s.scans.Enter(c.caller.Name) {
 		return wire.History{}, c.tooMany("", fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))
 	}
-	defer s.scans.exit(c.caller.Name)
+	defer s.scans.Exit(c.caller.Name)
 	page, err := callStoreFor(c, c.ctx, scanWait, historian.History, r)
 	if err != nil {
 		return wire.History{}, err

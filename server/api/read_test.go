@@ -63,7 +63,7 @@ func TestHistoryLimits(t *testing.T) {
 				t.Errorf("read %d = %d, want 200", i, w.Code)
 			}
 		}
-		if n := d.server.scans.size(); n != 0 {
+		if n := d.server.scans.Size(); n != 0 {
 			t.Errorf("%d reads are left, want none", n)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/leasehold/leasehold/health"
 	"github.com/leasehold/leasehold/internal/turns"
 	"github.com/leasehold/leasehold/server/auth"
+	"github.com/leasehold/leasehold/server/internal/admission"
 	"github.com/leasehold/leasehold/server/internal/rest"
 )
 
@@ -112,7 +113,7 @@ type Server struct {
 	batchable map[string]*endpoint // by ID
 	leasing   leasingCheck
 
-	waiters, streams, scans *callerLimit
+	waiters, streams, scans *admission.Limit
 
 	streamTurns *turns.Turns // shares the processors among streams
 	parallel    atomic.Int64 // operations of batches that have a goroutine
@@ -132,9 +133,9 @@ type Server struct {
 func New(store leasehold.Store, o *Options) *Server {
 	s := &Server{store: store, o: o.withDefaults(), batchable: map[string]*endpoint{}}
 	s.draining, s.drain = context.WithCancel(context.Background())
-	s.waiters = newCallerLimit(s.o.MaxWaiters, s.o.MaxWaitersPerCaller)
-	s.streams = newCallerLimit(s.o.MaxStreams, s.o.MaxStreamsPerCaller)
-	s.scans = newCallerLimit(s.o.MaxScans, s.o.MaxScansPerCaller)
+	s.waiters = admission.New(s.o.MaxWaiters, s.o.MaxWaitersPerCaller)
+	s.streams = admission.New(s.o.MaxStreams, s.o.MaxStreamsPerCaller)
+	s.scans = admission.New(s.o.MaxScans, s.o.MaxScansPerCaller)
 	s.streamTurns = turns.New(streamShare, longestTurn)
 	sections := table(s.o.MaxBody)
 	for _, section := range sections {

@@ -83,7 +83,7 @@ func TestWaitersInOrder(t *testing.T) {
 			}
 			id = g.LeaseID
 		}
-		if n := d.server.waiters.size(); n != 0 {
+		if n := d.server.waiters.Size(); n != 0 {
 			t.Errorf("%d waiters are left, want none", n)
 		}
 	})
@@ -119,7 +119,7 @@ func TestWaiterLeaves(t *testing.T) {
 		d.startAcquire(client, blocking("stays", `,"timeout_ms":60000`))
 		gone.cancel()
 		synctest.Wait()
-		if w := d.status("r").Waiters; len(w) != 1 || w[0].Holder != "stays" || d.server.waiters.size() != 1 {
+		if w := d.status("r").Waiters; len(w) != 1 || w[0].Holder != "stays" || d.server.waiters.Size() != 1 {
 			t.Fatalf("the queue is %+v, want the other one only", w)
 		}
 		d.release(g.LeaseID)
