@@ -14,6 +14,7 @@ import (
 	"github.com/leasehold/leasehold/health"
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/server/auth"
+	"github.com/leasehold/leasehold/server/mcp"
 	"golang.org/x/net/netutil"
 )
 
@@ -99,13 +100,14 @@ func (s *Server) addJSON(o *Options, m middleware, b *backend, w *observers, soc
 	if err := w.watchAPI(json); err != nil {
 		return err
 	}
-	handler := json.Handler()
+	tools := mcp.New(b.store, &mcp.Options{Logger: s.log, Version: o.Version, MaxWaiters: o.MaxWaiters, MaxWaitersPerCaller: o.waitersPerCaller()})
+	handler := mcp.WithHandler(json.Handler(), tools.Handler())
 	if b.azure != nil {
 		handler = withBlobs(handler, b.azure.PlainHandler())
 	}
 	s.listeners = append(s.listeners, &listener{
 		api:    API{Name: "JSON API", Key: "json_api", URL: urlOf(socket, o.secure())},
-		socket: netutil.LimitListener(socket, o.MaxConnections), drain: json.Drain,
+		socket: netutil.LimitListener(socket, o.MaxConnections), drain: func() { json.Drain(); tools.Drain() },
 		http: newHTTPServer(m.guard.Wrap(handler), m.tls, o.Timeouts, s.log),
 	})
 	return nil
