@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -243,3 +244,12 @@ func (w *world) status(resource string) leasehold.Status {
 
 // revisions are those of the protocol, newest first.
 var revisions = sdk.SupportedProtocolVersions()
+
+// durations are those in sentences.
+var durations = regexp.MustCompile(`\b[0-9][0-9.hms]*s\b`)
+
+// newSilence returns the streams of a client that sends nothing.
+func newSilence() (*io.PipeReader, io.Writer) {
+	in, _ := io.Pipe()
+	return in, io.Discard
+}
