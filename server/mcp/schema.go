@@ -1,14 +1,31 @@
 package mcp
 
 import (
+	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Schemas are made once for all servers, and checked once by the protocol's package.
+var (
+	schemas  sync.Map // reflect.Type → *jsonschema.Schema
+	resolved = sdk.NewSchemaCache()
 )
 
 // schemaOf returns the schema of a tool's arguments or answer. Unknown fields are
 // refused.
 func schemaOf[T any]() *jsonschema.Schema {
+	if schema, ok := schemas.Load(reflect.TypeFor[T]()); ok {
+		return schema.(*jsonschema.Schema)
+	}
+	schema, _ := schemas.LoadOrStore(reflect.TypeFor[T](), makeSchema[T]())
+	return schema.(*jsonschema.Schema)
+}
+
+func makeSchema[T any]() *jsonschema.Schema {
 	schema, err := jsonschema.For[T](nil)
 	if err != nil {
 		panic(err) // only a type of this package that no schema can describe

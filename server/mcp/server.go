@@ -78,7 +78,7 @@ func New(store leasehold.Store, o *Options) *Server {
 	s.protocol = sdk.NewServer(
 		&sdk.Implementation{Name: "leasehold", Title: "Leasehold", Version: s.o.Version},
 		&sdk.ServerOptions{
-			Instructions: instructions,
+			Instructions: instructions, SchemaCache: resolved,
 			// The tools never change while a server runs.
 			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 		})

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -156,33 +155,4 @@ func TestAnnotations(t *testing.T) {
 	if i := a.session.InitializeResult(); i.ServerInfo.Name != "leasehold" || !strings.Contains(i.Instructions, "next_step") || i.Capabilities.Tools == nil {
 		t.Errorf("the server says of itself %+v", i)
 	}
-}
-
-// FuzzArguments: whatever a model sends, it gets an answer; and nothing is acquired
-// under another name, or for longer than it may be.
-func FuzzArguments(f *testing.F) {
-	for _, text := range []string{
-		`{}`, `{"resources":["r"]}`, `{"resources":["r"],"ttl_seconds":1e308,"wait_seconds":-0.0}`, `{"resources":["blob:x","__set__1"]}`,
-		`{"paths":["a/**"],"namespace":"n","mode":"shared","task":"\u0000"}`, `{"resource":"r","reason":"x","break_period_seconds":59.9999999}`,
-		`{"lease_id":"00000000-0000-4000-8000-000000000001","resources":["r"],"wait_seconds":0.001}`, `{"limit":100,"since_seconds":1e15,"cursor":"x"}`, `[]`, `null`,
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if !json.Valid([]byte(text)) || strings.Contains(text, "wait_seconds") && len(text) > 200 {
-			return
-		}
-		w := newWorld(t, nil, Options{MaxWait: 1})
-		defer w.end()
-		a, _ := w.stream(Stream{Identity: Identity{Holder: "anna"}}, "")
-		for tool := range operations {
-			r, err := a.session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(text)})
-			if err != nil && !strings.Contains(err.Error(), "invalid") && !strings.Contains(err.Error(), "unmarshal") {
-				t.Fatalf("%s(%s) = %v, want an answer", tool, text, err)
-			}
-			if err == nil && len(r.Content) == 0 {
-				t.Fatalf("%s(%s) has no content", tool, text)
-			}
-		}
-	})
 }
