@@ -61,7 +61,9 @@ var rules = map[importRule]string{
 	{From: "azure/catalog", To: "azure/server"}:                                          "the catalog keeps blobs for any API",
 	{From: "azure/...", To: otherModules, Except: "azure/server>golang.org/x/time/rate"}: "the protocol is plain Go; Azure's SDK is for tests",
 
-	{From: "server/...", To: "store/..."}:                                       "an API serves any store; only open and internal/serve know which",
+	{From: "server/...", To: "store/..."}:  "an API serves any store; only open and internal/serve know which",
+	{From: "server/mcp", To: "server/api"}: "the tools call the store, as the JSON API does; neither knows the other",
+	{From: "...", To: directly + "github.com/modelcontextprotocol/go-sdk/mcp", Except: "server/mcp>github.com/modelcontextprotocol/go-sdk/mcp"}: "the protocol's package stays behind server/mcp",
 	{From: "server/internal/rest", To: "server/api"}:                            "it describes and decodes the endpoints of any API",
 	{From: "server/...", To: "open"}:                                            "an API serves any store; only the program knows which",
 	{From: "server/...", To: "azure/..."}:                                       "the JSON API and the Azure API do not know each other",
