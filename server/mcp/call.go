@@ -62,6 +62,11 @@ func (c *call) unsupported() error {
 	return &leasehold.Error{Reason: leasehold.ReasonUnsupported, Op: c.op}
 }
 
+// tooMany is the error of one call too many of its kind at the same time.
+func (c *call) tooMany() error {
+	return &leasehold.Error{Reason: leasehold.ReasonRateLimited, Op: c.op, RetryAfter: time.Second}
+}
+
 // find returns the lease behind an id.
 func (c *call) find(id leasehold.ID) (leasehold.Lease, error) {
 	finder, ok := c.s.store.(leasehold.Finder)

@@ -67,6 +67,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return leasehold.Invalid("body", "did not arrive in time")
 	}
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) { // a token's rate counts requests
+		return leasehold.Invalid("body", "is a batch; send one message with each request")
+	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	deadlines := http.NewResponseController(w)
 	_ = deadlines.SetReadDeadline(time.Time{})

@@ -135,6 +135,7 @@ func TestHTTPRefusals(t *testing.T) {
 		{http.MethodDelete, "", "", "", http.StatusMethodNotAllowed},
 		{http.MethodPost, "", list, "text/plain", http.StatusUnsupportedMediaType},
 		{http.MethodPost, "", "{", "application/json", http.StatusBadRequest},
+		{http.MethodPost, "", " [" + list + "]", "application/json", http.StatusBadRequest},
 		{http.MethodPost, "", strings.Repeat(" ", 1001), "application/json", http.StatusRequestEntityTooLarge},
 	} {
 		r, err := http.NewRequest(tt.method, address+tt.path, strings.NewReader(tt.body))

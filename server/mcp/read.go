@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"context"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -148,9 +147,11 @@ func (c *call) history(in historyArgs) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	page, err := callStore(c, func(ctx context.Context, r leasehold.HistoryRequest) (leasehold.HistoryPage, error) {
-		return historian.History(ctx, r)
-	}, r)
+	if !c.s.scans.Enter(c.caller().Name) {
+		return Result{}, c.tooMany()
+	}
+	defer c.s.scans.Exit(c.caller().Name)
+	page, err := callStore(c, historian.History, r)
 	if err != nil {
 		return Result{}, err
 	}

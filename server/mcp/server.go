@@ -63,6 +63,7 @@ type Server struct {
 	o        Options
 	protocol *sdk.Server
 	waiters  *admission.Limit
+	scans    *admission.Limit // of the history
 
 	// draining ends when Drain is called.
 	draining context.Context
@@ -75,6 +76,7 @@ func New(store leasehold.Store, o *Options) *Server {
 	s := &Server{store: store, o: o.withDefaults()}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.waiters = admission.New(s.o.MaxWaiters, s.o.MaxWaitersPerCaller)
+	s.scans = admission.New(maxScans, maxScansPerCaller)
 	s.protocol = sdk.NewServer(
 		&sdk.Implementation{Name: "leasehold", Title: "Leasehold", Version: s.o.Version},
 		&sdk.ServerOptions{
@@ -85,6 +87,12 @@ func New(store leasehold.Store, o *Options) *Server {
 	s.addTools()
 	return s
 }
+
+// How many calls read the history at the same time, in all and of one token.
+const (
+	maxScans          = 16
+	maxScansPerCaller = 4
+)
 
 // Drain ends the waits, which would hold up a shutdown. Other calls are served as
 // before. Call it before http.Server.Shutdown.

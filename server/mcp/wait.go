@@ -23,11 +23,10 @@ func (c *call) wait(r leasehold.AcquireRequest, wait time.Duration) (g leasehold
 	if c.s.draining.Err() != nil {
 		return g, 0, c.drained()
 	}
-	if name := c.caller().Name; !c.s.waiters.Enter(name) {
-		return g, 0, &leasehold.Error{Reason: leasehold.ReasonRateLimited, Op: c.op, RetryAfter: time.Second}
-	} else {
-		defer c.s.waiters.Exit(name)
+	if !c.s.waiters.Enter(c.caller().Name) {
+		return g, 0, c.tooMany()
 	}
+	defer c.s.waiters.Exit(c.caller().Name)
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.s.draining, func() { cancel(errDraining) })()
