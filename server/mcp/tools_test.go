@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -34,6 +35,16 @@ func TestToolsGolden(t *testing.T) {
 
 // TestResultsGolden: what a model gets for a grant, a conflict, a wait and a deadlock.
 func TestResultsGolden(t *testing.T) {
+	var results map[string]Result
+	synctest.Test(t, func(t *testing.T) { results = sampleResults(t) })
+	got, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareGolden(t, "results.json", append(withoutTimes(got), '\n'))
+}
+
+func sampleResults(t *testing.T) map[string]Result {
 	w := newWorld(t, nil, Options{})
 	defer w.end()
 	anna, _ := w.stream(Stream{Identity: Identity{Holder: "anna", Namespace: "shop"}}, "")
@@ -42,18 +53,14 @@ func TestResultsGolden(t *testing.T) {
 	results := map[string]Result{}
 	results["granted"] = anna.call("lease_acquire", args{"paths": []string{"src/auth/**"}, "task": "new login", "ttl_seconds": 600, "lease_id": id("1")})
 	results["held"] = ben.call("lease_acquire", args{"paths": []string{"src/*/login.go"}, "lease_id": id("2")})
-	results["queued"] = ben.call("lease_acquire", args{"paths": []string{"src/*/login.go"}, "lease_id": id("2"), "wait_seconds": 0.2})
+	results["queued"] = ben.call("lease_acquire", args{"paths": []string{"src/*/login.go"}, "lease_id": id("2"), "wait_seconds": 50})
 	results["own"] = anna.call("lease_acquire", args{"paths": []string{"src/auth/login.go"}, "lease_id": id("3")})
 	results["renewed"] = anna.call("lease_renew", args{"lease_id": id("1")})
 	results["deadlock"] = anna.call("lease_acquire", args{"paths": []string{"src/auth/login.go"}, "lease_id": id("4"), "wait_seconds": 50})
 	results["status"] = ben.call("lease_status", args{"path": "src/auth/token.go"})
 	results["released"] = anna.call("lease_release", args{"lease_id": id("1"), "note": "tests are red"})
 	results["invalid"] = anna.failure("lease_renew", args{"lease_id": "nonsense"})
-	got, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	compareGolden(t, "results.json", append(withoutTimes(got), '\n'))
+	return results
 }
 
 // withoutTimes replaces what differs from run to run.

@@ -15,7 +15,7 @@ const (
 )
 
 // lookBefore is how long before the end of a wait its position is read.
-const lookBefore = 500 * time.Millisecond
+const lookBefore = 2 * time.Second
 
 // wait acquires when it is this call's turn. Position is where the call stood in line
 // shortly before the wait ended; 0 if that is not known.
