@@ -74,7 +74,20 @@ func Overlaps(a, b leasehold.Claim) bool {
 		return false
 	}
 	separator := leasehold.Separator(a.Namespace)
-	return overlapPaths(strings.Split(a.Pattern, separator), strings.Split(b.Pattern, separator))
+	var as, bs [64]string // nearly all fit: comparing under a lock must not allocate
+	return overlapPaths(appendSegments(as[:0], a.Pattern, separator), appendSegments(bs[:0], b.Pattern, separator))
+}
+
+// appendSegments appends what strings.Split returns.
+func appendSegments(segments []string, pattern, separator string) []string {
+	for {
+		segment, rest, more := strings.Cut(pattern, separator)
+		segments = append(segments, segment)
+		if !more {
+			return segments
+		}
+		pattern = rest
+	}
 }
 
 // Overlap returns a pattern that fits into both claims, if there is one. If one of

@@ -197,6 +197,7 @@ func TestDatabaseErrors(t *testing.T) {
 				t.Errorf("%s with a broken database = %v", what, err)
 			}
 		}
+		synctest.Wait() // what a call leaves running reads the hook
 		d.fail = nil
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -207,6 +208,7 @@ func TestDatabaseErrors(t *testing.T) {
 		if _, err := s.SetSetting(ctx, leasehold.SettingMaxLeases, 3); !errors.Is(err, leasehold.ErrUnavailable) {
 			t.Errorf("SetSetting of a caller who left = %v, want ErrUnavailable", err)
 		}
+		synctest.Wait()
 		d.fail = nil
 		must(t, s.Close())
 		if !d.closed {
@@ -307,6 +309,7 @@ func TestRenewedTooLateAndNotUndone(t *testing.T) {
 		}
 		_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
 		reason(t, "Renew", err, leasehold.ReasonUnknown)
+		synctest.Wait()
 		d.fail, d.lose = nil, nil
 		g = acquire(t, s, "other")
 		steps = 0

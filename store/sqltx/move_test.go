@@ -158,15 +158,18 @@ func TestMoveErrors(t *testing.T) {
 			}
 		}
 		check("with a broken database")
+		synctest.Wait()
 		d.fail = nil
 		must(t, s.SwapMoveMark(t.Context(), move.Mark{}, move.Mark{ID: "m", State: move.Leaving, Lasts: time.Second}))
 		time.Sleep(2 * time.Second)
 		d.fail = once("step", 1, errTest) // of reopening
 		_, err := s.Acquire(t.Context(), request("r"))
 		reason(t, "Acquire that cannot reopen", err, leasehold.ReasonUnavailable)
+		synctest.Wait()
 		d.fail = once("step", 1, errTest)
 		_, err = s.SetSetting(t.Context(), leasehold.SettingMaxLeases, 4)
 		reason(t, "SetSetting that cannot reopen", err, leasehold.ReasonUnavailable)
+		synctest.Wait()
 		d.fail = nil
 		must(t, s.Close())
 		check("after Close")
