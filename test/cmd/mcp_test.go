@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -158,7 +159,13 @@ func TestMCP(t *testing.T) {
 	if last := <-later; last.at("granted") != "true" || s.status("deploy:prod").at("lease.holder") != "carl" {
 		t.Errorf("carl = %s, want the grant", last.body)
 	}
-	if codes := [2]int{endAnna(0), endBen(0)}; codes != [2]int{} {
+	// Without a configured name a process has one of its own.
+	dora, endDora := s.stdioAgent("", "--namespace", "shop")
+	own := dora.call("lease_acquire", map[string]any{"paths": []string{"src/**"}})
+	if name := regexp.MustCompile(`^\S+@\S+:[0-9]+-[a-z2-7]{6}$`); !name.MatchString(own.at("held_by")) || own.at("covers.0") != "shop src/**" {
+		t.Errorf("dora = %s, want a holder like %s, and a path of shop", own.body, name)
+	}
+	if codes := [3]int{endAnna(0), endBen(0), endDora(0)}; codes != [3]int{} {
 		t.Errorf("the ends of their sessions = %v, want exit codes 0", codes)
 	}
 }
