@@ -27,7 +27,7 @@ func FuzzArguments(f *testing.F) {
 		defer store.Close()
 		s := New(store, &Options{MaxWait: 1})
 		ctx := withSession(t.Context(), &session{
-			identity: Identity{Holder: "anna", Caller: auth.Local}, alive: t.Context(), open: t.Context(), held: newHeldLeases(),
+			identity: Identity{Holder: "anna", Caller: auth.Local}, alive: t.Context(), held: newHeldLeases(),
 		})
 		tryArguments(t, s, ctx, "lease_acquire", text, (*call).acquire)
 		tryArguments(t, s, ctx, "lease_renew", text, (*call).renew)

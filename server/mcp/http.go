@@ -41,7 +41,7 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 		identity, problem := identify(r)
-		caller := &session{identity: identity, problem: problem, alive: r.Context(), open: r.Context()}
+		caller := &session{identity: identity, problem: problem, alive: r.Context()}
 		protocol.ServeHTTP(w, r.WithContext(withSession(r.Context(), caller)))
 	})
 }

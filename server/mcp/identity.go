@@ -94,10 +94,9 @@ func onlyHolder(c auth.Caller) string {
 // revision.
 type session struct {
 	identity Identity
-	problem  error           // why there is no holder
-	alive    context.Context // of all calls
-	open     context.Context // of waits: ends when a stream's client sends no more
-	held     *heldLeases     // of a stream; nil over HTTP
+	problem  error // why there is no holder
+	alive    context.Context
+	held     *heldLeases // of a stream; nil over HTTP
 }
 
 type sessionKey struct{}
@@ -110,5 +109,5 @@ func sessionOf(ctx context.Context) *session {
 	if s, ok := ctx.Value(sessionKey{}).(*session); ok {
 		return s
 	}
-	return &session{problem: errNoHolder, alive: ctx, open: ctx}
+	return &session{problem: errNoHolder, alive: ctx}
 }

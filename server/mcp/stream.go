@@ -19,8 +19,7 @@ type Stream struct {
 }
 
 // ServeStream serves the client until it closes In, or ctx ends. Both are a clean
-// end: waits are cancelled, at the end of ctx all calls, and then the client's leases
-// released.
+// end: calls under way are cancelled, and then the client's leases released.
 func (s *Server) ServeStream(ctx context.Context, stream Stream) error {
 	if err := stream.Identity.Check(); err != nil {
 		return err
@@ -29,10 +28,8 @@ func (s *Server) ServeStream(ctx context.Context, stream Stream) error {
 	ended := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	open, closed := context.WithCancel(ctx)
-	defer closed()
-	ctx = withSession(ctx, &session{identity: stream.Identity, alive: ctx, open: open, held: held})
-	err := s.protocol.Run(ctx, &sdk.IOTransport{Reader: &input{stream.In, closed}, Writer: unclosed{stream.Out}})
+	ctx = withSession(ctx, &session{identity: stream.Identity, alive: ctx, held: held})
+	err := s.protocol.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(stream.In), Writer: unclosed{stream.Out}})
 	cancel()
 	if !stream.Keep {
 		s.releaseHeld(stream.Identity, held)
@@ -42,23 +39,6 @@ func (s *Server) ServeStream(ctx context.Context, stream Stream) error {
 	}
 	return err
 }
-
-// input notices its end, for which the protocol lets calls under way go on.
-type input struct {
-	io.Reader
-	ended func()
-}
-
-func (i *input) Read(p []byte) (int, error) {
-	n, err := i.Reader.Read(p)
-	if err != nil {
-		i.ended()
-	}
-	return n, err
-}
-
-// Close does nothing: whoever opened the stream closes it.
-func (i *input) Close() error { return nil }
 
 // unclosed keeps the protocol from closing a stream that it did not open.
 type unclosed struct{ io.Writer }

@@ -30,7 +30,6 @@ func (c *call) wait(r leasehold.AcquireRequest, wait time.Duration) (g leasehold
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.s.draining, func() { cancel(errDraining) })()
-	defer context.AfterFunc(c.session.open, func() { cancel(context.Cause(c.session.open)) })()
 	r.Timeout = wait
 	positions := c.watchPosition(ctx, r, wait-min(lookBefore, wait/2))
 	g, err = c.waitInQueue(ctx, r)
