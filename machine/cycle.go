@@ -1,6 +1,12 @@
 package machine
 
-import "github.com/leasehold/leasehold"
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/leasehold/leasehold"
+)
 
 // Cycle returns the shortest way from a holder over those it waits for back to
 // itself, or nil. Waits returns whom a holder waits for; it is called once for each
@@ -28,4 +34,32 @@ func wayBack(from string, last leasehold.WaitEdge, reached map[string]leasehold.
 		cycle = append([]leasehold.WaitEdge{reached[holder]}, cycle...)
 	}
 	return cycle
+}
+
+// maxCycleText is how much of a circle a record keeps, in bytes.
+const maxCycleText = 8 << 10
+
+// DetailCycle adds a circle to the details of a record, as JSON in the form of the
+// API's problems. Of a very long one it keeps the first part, and cycle_length says how
+// many belong to it.
+func DetailCycle(details map[string]string, cycle []leasehold.WaitEdge) {
+	if len(cycle) == 0 {
+		return
+	}
+	type edge struct {
+		Holder string          `json:"holder"`
+		Claim  leasehold.Claim `json:"claim"`
+		HeldBy string          `json:"held_by"`
+	}
+	var parts []string
+	size := 0
+	for _, e := range cycle {
+		text, _ := json.Marshal(edge(e)) // cannot fail: they are strings
+		if size += len(text); size > maxCycleText && len(parts) > 0 {
+			details["cycle_length"] = strconv.Itoa(len(cycle))
+			break
+		}
+		parts = append(parts, string(text))
+	}
+	details["cycle"] = "[" + strings.Join(parts, ",") + "]"
 }

@@ -88,6 +88,11 @@ func (a *Alternate) List(ctx context.Context, r leasehold.ListRequest) (leasehol
 	return withPower(a, func(s leasehold.Lister) (leasehold.LeasePage, error) { return s.List(ctx, r) })
 }
 
+// Waits implements leasehold.WaitLister.
+func (a *Alternate) Waits(ctx context.Context, limit int) (leasehold.WaitList, error) {
+	return withPower(a, func(s leasehold.WaitLister) (leasehold.WaitList, error) { return s.Waits(ctx, limit) })
+}
+
 // ReleaseHolder implements leasehold.HolderReleaser.
 func (a *Alternate) ReleaseHolder(ctx context.Context, holder, why string) (int, error) {
 	return withPower(a, func(s leasehold.HolderReleaser) (int, error) { return s.ReleaseHolder(ctx, holder, why) })

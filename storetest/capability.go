@@ -26,6 +26,7 @@ const (
 	Settings     Capability = "settings"      // leasehold.Configurer
 	Cleanup      Capability = "cleanup"       // leasehold.Cleaner
 	Watching     Capability = "watching"      // leasehold.Watcher
+	Waits        Capability = "waits"         // leasehold.WaitLister
 )
 
 // The capabilities that are behaviour.
@@ -73,7 +74,7 @@ func (h Harness) can(c Capability) bool {
 		return false
 	}
 	switch c {
-	case Priorities, KeptPlaces, ShownQueue, WaitTimes, Deadlocks:
+	case Priorities, KeptPlaces, ShownQueue, WaitTimes, Deadlocks, Waits:
 		return h.can(Waiting)
 	case MetadataFilter:
 		return h.can(Listing)
@@ -159,7 +160,7 @@ func sequencesJustWait(e *env) {
 
 var known = map[Capability]bool{
 	Waiting: true, Breaking: true, Changing: true, Transfer: true, Finding: true, Listing: true,
-	ForceRelease: true, History: true, Settings: true, Cleanup: true, Watching: true,
+	ForceRelease: true, History: true, Settings: true, Cleanup: true, Watching: true, Waits: true,
 	Priorities: true, KeptPlaces: true, ShownQueue: true, WaitTimes: true, MetadataFilter: true,
 	Infinite: true, MaxRenewals: true, UniqueIDs: true, Memory: true, ExpiryRecords: true, CancelRecords: true, Downtime: true, HealthNames: true,
 	Sets: true, Notes: true, Deadlocks: true,
@@ -242,6 +243,12 @@ var probes = []probe{
 			defer cancel()
 			seen := errors.New("seen")
 			return s.Watch(ctx, leasehold.WatchRequest{After: 1 << 40}, func(leasehold.Notice) error { return seen })
+		})
+	}},
+	{Waits, func(e *env) error {
+		return callPower(e, func(s leasehold.WaitLister, ctx context.Context) error {
+			_, err := s.Waits(ctx, 0)
+			return err
 		})
 	}},
 	{Infinite, func(e *env) error {

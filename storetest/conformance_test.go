@@ -123,7 +123,7 @@ func naiveHarness(f flaw) storetest.Harness {
 			return s
 		},
 		Bubble:  true,
-		Without: []storetest.Capability{storetest.KeptPlaces, storetest.Settings, storetest.Cleanup, storetest.Watching},
+		Without: []storetest.Capability{storetest.KeptPlaces, storetest.Settings, storetest.Cleanup, storetest.Watching, storetest.Waits},
 	}
 }
 

@@ -97,7 +97,7 @@ func (n *naive) serveOnce() (answered bool) {
 			g.Waited = max(0, now.WallTime().Sub(w.since))
 		}
 		w.answer <- answer{Grant: g}
-		n.refuseCircles(o.Row.Holder)
+		n.refuseCircles(now, o.Row.Holder)
 	}
 	return answered
 }

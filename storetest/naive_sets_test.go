@@ -138,13 +138,17 @@ func (n *naive) circleAfter(o machine.Outcome) []leasehold.WaitEdge {
 }
 
 // refuseCircles ends the waits of a holder that a grant to it has made circles of.
-func (n *naive) refuseCircles(holder string) {
+func (n *naive) refuseCircles(now machine.Instant, holder string) {
 	for circle := n.circle(holder); circle != nil; circle = n.circle(holder) {
 		i := slices.IndexFunc(n.waiters, func(w *waiter) bool {
 			return w.request.Holder == holder && w.request.Sequence && slices.Contains(covers(w.request), circle[0].Claim)
 		})
 		w := n.waiters[i]
 		n.dequeue(w)
+		details := map[string]string{}
+		machine.DetailCycle(details, circle)
+		n.record(now, leasehold.Record{Kind: leasehold.KindFailed, Resource: w.request.Resource, Holder: holder,
+			Why: string(leasehold.ReasonDeadlock), Details: details})
 		w.answer <- answer{err: deadlock(circle)}
 	}
 }

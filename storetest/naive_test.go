@@ -86,7 +86,7 @@ func (n *naive) run(ctx context.Context, invalid error, decide func(machine.Inst
 		return o, now, n.refusal(now, o)
 	}
 	if o.Granted {
-		n.refuseCircles(o.Row.Holder)
+		n.refuseCircles(now, o.Row.Holder)
 	}
 	n.serve()
 	return o, now, nil
@@ -129,7 +129,7 @@ func (n *naive) write(now machine.Instant, o machine.Outcome) {
 		if s.Kind != "" && !silent && !healthCheck(s.Row.Resource) {
 			n.record(now, leasehold.Record{
 				Kind: s.Kind, Resource: s.Row.Resource, Holder: s.Row.Holder, Token: s.Row.Token, Before: s.Before,
-				After: s.Row.State, Renewals: int(s.Row.Renewals), Why: s.Why, Details: s.Details,
+				After: s.Row.State, Renewals: int(s.Row.Renewals), Why: s.Why, Details: s.RecordDetails(now),
 			})
 		}
 	}

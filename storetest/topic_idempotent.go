@@ -119,7 +119,7 @@ func reacquireByWait(e *env) {
 	first := e.grant(r)
 	r.ID = first.ID
 	g := e.wait(r).granted()
-	if !g.Idempotent || g.Token != first.Token || g.Waited > e.tolerance() {
+	if !g.Idempotent || g.Token != first.Token || g.Waited > e.atMost(e.tolerance()) {
 		e.Errorf("Wait with the id held = idempotent %v, token %d after %v; want token %d at once", g.Idempotent, g.Token, g.Waited, first.Token)
 	}
 }

@@ -143,7 +143,7 @@ func restartKeepsTheEnd(e *env) {
 		e.reopen()
 	}
 	l := e.held(g.Lease)
-	if l.Remaining > e.long || l.Remaining < e.long-3*e.moments() {
+	if l.Remaining > e.long || l.Remaining < e.long-e.atMost(3*e.moments()) {
 		e.Errorf("%v of %v remain after restarts", l.Remaining, e.long)
 	}
 	e.renew(g.Lease)

@@ -31,7 +31,7 @@ func (e *env) wait(r leasehold.AcquireRequest) *waiter {
 		e.waitIdle()
 		return w
 	}
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
 		select {
 		case <-w.done:
 			return w
@@ -161,7 +161,7 @@ func (w *waiter) over() {
 // waited expects the time that a grant reports.
 func (w *waiter) waited(want time.Duration) {
 	w.e.Helper()
-	if got := w.grant.Waited; w.e.h.can(WaitTimes) && (got < want || got > want+w.e.tolerance()) {
+	if got := w.grant.Waited; w.e.h.can(WaitTimes) && (got < want || got > w.e.atMost(want+w.e.tolerance())) {
 		w.e.Errorf("Wait(%s) by %q: Waited = %v, want %v", requested(w.request), w.request.Holder, got, want)
 	}
 }

@@ -20,6 +20,7 @@ var (
 	_ leasehold.Backuper       = (*store)(nil)
 	_ leasehold.Watcher        = (*store)(nil)
 	_ leasehold.BatchWatcher   = (*store)(nil)
+	_ leasehold.WaitLister     = (*store)(nil)
 )
 
 // unsupported is the answer of a power that the store inside lacks. It is not
@@ -88,6 +89,18 @@ func (s *store) List(ctx context.Context, r leasehold.ListRequest) (leasehold.Le
 	page, err := p.List(c.ctx, r)
 	c.end(answer{resource: r.Resource, err: err})
 	return page, err
+}
+
+// Waits implements leasehold.WaitLister.
+func (s *store) Waits(ctx context.Context, limit int) (leasehold.WaitList, error) {
+	p, ok := s.next.(leasehold.WaitLister)
+	if !ok {
+		return leasehold.WaitList{}, s.unsupported(methodWaits)
+	}
+	c := s.start(ctx, methodWaits)
+	list, err := p.Waits(c.ctx, limit)
+	c.end(answer{err: err})
+	return list, err
 }
 
 // ReleaseHolder implements leasehold.HolderReleaser.

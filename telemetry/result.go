@@ -59,6 +59,7 @@ const (
 	methodTransfer
 	methodFind
 	methodList
+	methodWaits
 	methodReleaseHolder
 	methodHistory
 	methodCleanup
@@ -79,6 +80,7 @@ var methodNames = [methods]struct{ operation, span string }{
 	methodTransfer:      {"transfer", "Lease.Transfer"},
 	methodFind:          {"find", "Lease.Find"},
 	methodList:          {"list", "Lease.List"},
+	methodWaits:         {"waits", "Lease.Waits"},
 	methodReleaseHolder: {"release_holder", "Lease.ReleaseHolder"},
 	methodHistory:       {"history", "Lease.History"},
 	methodCleanup:       {"cleanup", "Lease.Cleanup"},

@@ -96,6 +96,10 @@ func (s *scriptedStore) List(ctx context.Context, _ leasehold.ListRequest) (leas
 	return leasehold.LeasePage{Cursor: "list"}, s.answer(ctx, "list")
 }
 
+func (s *scriptedStore) Waits(ctx context.Context, _ int) (leasehold.WaitList, error) {
+	return leasehold.WaitList{Total: 4}, s.answer(ctx, "waits")
+}
+
 func (s *scriptedStore) ReleaseHolder(ctx context.Context, _, _ string) (int, error) {
 	return 7, s.answer(ctx, "release_holder")
 }
@@ -175,6 +179,10 @@ var scriptedCalls = []struct {
 		page, err := s.(leasehold.Lister).List(ctx, leasehold.ListRequest{})
 		return page.Cursor, err
 	}, "list"},
+	{"waits", "Lease.Waits", false, func(ctx context.Context, s leasehold.Store) (any, error) {
+		list, err := s.(leasehold.WaitLister).Waits(ctx, 0)
+		return list.Total, err
+	}, 4},
 	{"release_holder", "Lease.ReleaseHolder", false, func(ctx context.Context, s leasehold.Store) (any, error) {
 		return s.(leasehold.HolderReleaser).ReleaseHolder(ctx, "h", "")
 	}, 7},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // endless are the words for a duration without an end.
@@ -106,6 +107,17 @@ func refuseEmpty(cmd *cobra.Command, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// refuseBeside refuses flags of the command that mean nothing beside one, except some.
+func refuseBeside(cmd *cobra.Command, flag string, except ...string) (err error) {
+	inherited := cmd.InheritedFlags()
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != flag && !slices.Contains(except, f.Name) && inherited.Lookup(f.Name) == nil && err == nil {
+			err = usagef("takes --%s or --%s, not both", flag, f.Name)
+		}
+	})
+	return err
 }
 
 // parseMoment reads a time: RFC 3339, or a duration, which counts back from now.

@@ -16,14 +16,16 @@ type listFlags struct {
 	states   []string
 	metadata []string
 	all      bool
+	waiting  bool
 }
 
 func newList(a *app) *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
 		Use: "list [PREFIX]", Aliases: []string{"ls"}, GroupID: groupLook, Args: argsBetween(0, 1), ValidArgsFunction: a.completeResource,
-		Short:   "List leases",
-		Long:    "List the leases that are active or breaking, by resource. Filters add up.",
+		Short: "List leases",
+		Long: "List the leases that are active or breaking, by resource. Filters add up.\n\n" +
+			"With --waiting it lists who waits instead, the longest first, and for whom.",
 		Example: "  leasehold list\n  leasehold list prod: --metadata region=us-east-1\n  leasehold list --status expired --status broken --json\n  leasehold list --namespace repo --path 'src/**'",
 	}
 	flags := cmd.Flags()
@@ -33,6 +35,7 @@ func newList(a *app) *cobra.Command {
 	flags.StringVar(&f.request.Holder, "holder", "", "exactly this holder")
 	flags.StringArrayVar(&f.states, "status", nil, "leases in this state (repeatable; default active and breaking)")
 	flags.StringArrayVarP(&f.metadata, "metadata", "m", nil, "KEY=VALUE that the lease has (repeatable)")
+	flags.BoolVar(&f.waiting, "waiting", false, "who waits, and for whom, instead of leases; takes --limit only")
 	addPageFlags(cmd, &f.request.Limit, &f.request.Cursor, &f.all)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return refuseEmpty(cmd, "namespace", "path") }
 	cmd.RunE = a.onStore(func(ctx context.Context, s leasehold.Store, args []string) error {
@@ -41,6 +44,15 @@ func newList(a *app) *cobra.Command {
 		}
 		if err := checkLimit(cmd, &f.request.Limit, f.all); err != nil {
 			return err
+		}
+		if f.waiting {
+			if err := refuseBeside(cmd, "waiting", "limit"); err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				return usagef("--waiting lists everybody who waits; leave %q out, or ask status for one resource", args[0])
+			}
+			return a.listWaiting(ctx, s, f.request.Limit)
 		}
 		return a.list(ctx, s, f)
 	})

@@ -50,7 +50,11 @@ on a store:
   http://127.0.0.1:8105   a server; the default
   https://HOST?ca=FILE    a server with TLS (also &cert=FILE&key=FILE)
   sqlite:FILE             a database file that no server has open
+  sqlite:FILE?mode=shared the same file, for several processes of this machine
   memory:                 nothing but this process, for trying things out
+  postgres://USER@HOST/DB PostgreSQL
+  etcd://HOST:PORT,…      etcd; etcds:// with TLS
+  surreal://HOST:PORT/NAMESPACE/DB  SurrealDB; surreals:// with TLS
   redis://HOST:PORT/DB    Redis; rediss:// with TLS
   azblob://NAME/CONTAINER a storage account in Azure, or azblob:///CONTAINER
   cosmos://NAME/DB/CONTAINER  a Cosmos DB account, or cosmos:///DB/CONTAINER

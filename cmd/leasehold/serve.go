@@ -23,10 +23,11 @@ where each one is, one line per API.
 
 Leases are kept in the data directory, durable before they are answered for. One
 server can have it at a time. --store serves another store instead. Several
-servers on one Redis, PostgreSQL or etcd are one service. Blobs, and the leases on
-them, are in the data directory all the same; on a store that several servers
-share there are none, unless --data or a --blob flag asks for them. --in-memory
-keeps everything in memory, for tests: nothing of it is left afterwards.
+servers on one Redis, PostgreSQL, etcd or SurrealDB are one service. Blobs, and
+the leases on them, are in the data directory all the same; on a store that
+several servers share there are none, unless --data or a --blob flag asks for
+them. --in-memory keeps everything in memory, for tests: nothing of it is left
+afterwards.
 
 Without a token file the server trusts every client that reaches it, and so listens only to
 this machine. To listen elsewhere, give it --token-file, --tls-cert and --tls-key;

@@ -37,12 +37,13 @@ const (
 	Sets           Power = "sets"
 	Notes          Power = "notes"
 	Deadlocks      Power = "deadlocks"
+	Waits          Power = "waits"
 )
 
 // All are the powers in the order of the document.
 func All() []Power {
 	return []Power{
-		Waiting, Priorities, KeptPlaces, ShownQueue, WaitTimes, Deadlocks,
+		Waiting, Priorities, KeptPlaces, ShownQueue, WaitTimes, Waits, Deadlocks,
 		Sets, Notes,
 		Breaking, Changing, Transfer, ForceRelease,
 		Finding, Listing, MetadataFilter, Memory, UniqueIDs,
@@ -77,17 +78,17 @@ func Kinds() []string {
 var lacks = map[string][]Power{
 	KindMemory:       {},
 	KindSQLite:       {},
-	KindSQLiteShared: {Waiting, Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks},
+	KindSQLiteShared: {Waiting, Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits},
 	KindServer:       {HealthNames, CancelRecords},
-	KindPostgres:     {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks},
-	KindRedis:        {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, ForceRelease, Memory, Watching},
-	KindEtcd:         {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, ForceRelease, Memory, ExpiryRecords},
-	KindSurreal:      {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks},
+	KindPostgres:     {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits},
+	KindRedis:        {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, ForceRelease, Memory, Watching},
+	KindEtcd:         {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, ForceRelease, Memory, ExpiryRecords},
+	KindSurreal:      {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits},
 	KindAzblob: {
-		Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Transfer, ForceRelease, Finding, Memory, UniqueIDs,
+		Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, Transfer, ForceRelease, Finding, Memory, UniqueIDs,
 		MaxRenewals, History, Settings, Watching,
 	},
-	KindCosmos: {KeptPlaces, Sets, Notes, Deadlocks, ForceRelease, History, Settings, Watching},
+	KindCosmos: {KeptPlaces, Sets, Notes, Deadlocks, Waits, ForceRelease, History, Settings, Watching},
 }
 
 // Lacks returns what a kind of store lacks, for a harness as its capabilities.
@@ -101,7 +102,7 @@ func Lacks[P ~string](kind string) []P {
 
 // needs are the powers without which there is no other, as in the suite.
 var needs = map[Power][]Power{
-	Priorities: {Waiting}, KeptPlaces: {Waiting}, ShownQueue: {Waiting}, WaitTimes: {Waiting}, Deadlocks: {Waiting},
+	Priorities: {Waiting}, KeptPlaces: {Waiting}, ShownQueue: {Waiting}, WaitTimes: {Waiting}, Deadlocks: {Waiting}, Waits: {Waiting},
 	MetadataFilter: {Listing}, ExpiryRecords: {History}, CancelRecords: {History, Waiting},
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -37,37 +38,64 @@ func EtcdTLS(t T, c *Certificate, args ...string) *Server {
 // only when there is a leader. Addresses stay the same over Kill and Start.
 func EtcdCluster(t T, args ...string) []*Server {
 	t.Helper()
+	members, _ := etcdCluster(t, func(t T) *Peers { return nil }, args)
+	return members
+}
+
+// EtcdPeers is EtcdCluster with members that can be cut off from each other.
+func EtcdPeers(t T, args ...string) ([]*Server, *Peers) {
+	t.Helper()
+	return etcdCluster(t, newPeers, args)
+}
+
+func etcdCluster(t T, newPeers func(T) *Peers, args []string) ([]*Server, *Peers) {
+	t.Helper()
 	server, dir := program(t, "etcd"), t.TempDir()
 	var err error
 	for try := range 5 {
-		members := etcdMembers(t, server, filepath.Join(dir, strconv.Itoa(try)), args)
+		peers := newPeers(t)
+		members := etcdMembers(t, server, filepath.Join(dir, strconv.Itoa(try)), peers, args)
 		if err = startAll(members); err == nil {
 			for _, m := range members {
 				t.Cleanup(m.Kill)
 			}
-			return members
+			return members, peers
 		}
 	}
 	t.Fatalf("%v", err)
-	return nil
+	return nil, nil
 }
 
 const clusterSize = 3
 
-func etcdMembers(t T, server, dir string, args []string) []*Server {
-	var peers, all []string
+// etcdMembers are the members of a cluster, with a network between them if it is to be
+// broken.
+func etcdMembers(t T, server, dir string, peers *Peers, args []string) []*Server {
+	var listen, known, all []string
 	for i := range clusterSize {
-		peers = append(peers, "http://"+loopback(FreePort(t)))
-		all = append(all, fmt.Sprintf("m%d=%s", i, peers[i]))
+		if peers == nil {
+			listen = append(listen, "http://"+loopback(FreePort(t)))
+			known = append(known, listen[i])
+		} else {
+			listen = append(listen, "http://"+peers.real[i])
+			known = append(known, "http://"+peers.known(i))
+		}
+		all = append(all, fmt.Sprintf("m%d=%s", i, known[i]))
 	}
 	members := make([]*Server, clusterSize)
 	for i := range members {
-		port := FreePort(t)
+		port, name := FreePort(t), fmt.Sprintf("m%d", i)
+		args := append(etcdArguments(name, filepath.Join(dir, name), "http", port, listen[i], strings.Join(all, ","), known[i]), args...)
+		var env []string // nil: this process's
+		if peers != nil {
+			env = append(os.Environ(), "http_proxy=http://"+peers.proxy(t, i), "HTTP_PROXY=", "no_proxy=", "NO_PROXY=")
+		}
 		members[i] = &Server{
 			t: t, Addr: loopback(port), answers: func(addr string) error { return healthyEtcd(addr, nil) },
 			command: func() *exec.Cmd {
-				name := fmt.Sprintf("m%d", i)
-				return exec.Command(server, append(etcdArguments(name, filepath.Join(dir, name), "http", port, peers[i], strings.Join(all, ","), peers[i]), args...)...)
+				cmd := exec.Command(server, args...)
+				cmd.Env = env
+				return cmd
 			},
 		}
 	}

@@ -74,9 +74,23 @@ var (
 		Waiters: []wire.Place{{Holder: "ci:43", Since: exampleTime, Position: 1}},
 	}
 
+	exampleWaits = wire.Waits{Total: 1, Waits: []wire.Waiter{{
+		Holder: "ci:43", Since: exampleTime, Position: 1, Resource: "deploy:prod", Sequence: true,
+		Behind: []wire.Blocker{{Holder: "ci:42", Resource: "deploy:prod", Token: 42, Claim: wire.Claim{Pattern: "deploy:prod", Mode: "exclusive"}}},
+	}}}
+
 	exampleRecord = wire.Record{
 		Seq: 1017, At: exampleTime, Event: "acquired", Resource: "deploy:prod", Holder: "ci:42", Token: 42,
-		Before: "available", After: "active", Details: map[string]string{},
+		Before: "available", After: "active", Details: map[string]string{"ends_in_ms": "60000"},
+	}
+
+	examplePast = wire.Past{
+		Resource: "deploy:prod", Time: exampleTime.Add(10 * time.Second), Known: "known", Locked: true,
+		Leases: []wire.PastLease{{
+			Resource: "deploy:prod", Holder: "ci:42", Token: 42, Status: "active", AcquiredAt: &exampleTime,
+			ExpiresAt: new(exampleTime.Add(time.Minute)), Known: "known",
+		}},
+		Waiters: []wire.PastWaiter{{Holder: "ci:43", Since: exampleTime, Until: exampleTime.Add(20 * time.Second), Granted: true}},
 	}
 
 	exampleSetting = wire.Setting{

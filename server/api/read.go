@@ -117,6 +117,26 @@ func list(c *call, q listQuery) (wire.Leases, error) {
 	return wire.FromLeasePage(page), nil
 }
 
+type waitsQuery struct {
+	Limit int `query:"limit" doc:"1 to 1000. Default: 100."`
+}
+
+// waits serves GET /v1/waits.
+func waits(c *call, q waitsQuery) (wire.Waits, error) {
+	lister, ok := c.s.store.(leasehold.WaitLister)
+	if !ok {
+		return wire.Waits{}, c.unsupported()
+	}
+	if err := leasehold.CheckPageLimit(q.Limit); err != nil {
+		return wire.Waits{}, err
+	}
+	list, err := callStore(c, lister.Waits, q.Limit)
+	if err != nil {
+		return wire.Waits{}, err
+	}
+	return wire.FromWaitList(list), nil
+}
+
 // scanWait is how much longer than others a read of the history may take: it
 // waits for its turn, and others work meanwhile.
 const scanWait = 10 * time.Second
@@ -144,14 +164,23 @@ func history(c *call, q historyQuery) (wire.History, error) {
 	if err := r.Validate(); err != nil {
 		return wire.History{}, err
 	}
-	s := c.s
-	if !s.scans.Enter(c.caller.Name) {
-		return wire.History{}, c.tooMany("", fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))
+	if err := c.enterScan(); err != nil {
+		return wire.History{}, err
 	}
-	defer s.scans.Exit(c.caller.Name)
+	defer c.s.scans.Exit(c.caller.Name)
 	page, err := callStoreFor(c, c.ctx, scanWait, historian.History, r)
 	if err != nil {
 		return wire.History{}, err
 	}
 	return wire.FromHistoryPage(page), nil
+}
+
+// enterScan refuses a read of the history if there are too many at the same time. One
+// that is admitted calls scans.exit.
+func (c *call) enterScan() error {
+	s := c.s
+	if s.scans.Enter(c.caller.Name) {
+		return nil
+	}
+	return c.tooMany("", fmt.Errorf("at most %d requests read the history at the same time, and %d of one caller", s.o.MaxScans, s.o.MaxScansPerCaller))
 }

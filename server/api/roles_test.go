@@ -27,7 +27,7 @@ func TestRoles(t *testing.T) {
 	for _, id := range []string{"break", "force_release", "cleanup", "set", "backup", "log_level", "set_log_level"} {
 		needs[id] = []auth.Role{auth.RoleOperator}
 	}
-	for _, id := range []string{"list", "history", "events", "settings", "metrics"} {
+	for _, id := range []string{"list", "history", "history_at", "waits", "events", "settings", "metrics"} {
 		needs[id] = []auth.Role{auth.RoleReader}
 	}
 	for _, id := range []string{"status", "resource", "check"} {

@@ -388,7 +388,7 @@ func (s *Store) records(now machine.Instant, steps []machine.Step, text string) 
 			At: now.WallTime(), Kind: step.Kind,
 			Resource: step.Row.Resource, Holder: step.Row.Holder, Token: step.Row.Token,
 			Before: step.Before, After: step.Row.State, Renewals: int(step.Row.Renewals),
-			Why: step.Why, Details: step.Details,
+			Why: step.Why, Details: step.RecordDetails(now),
 		}, text))
 	}
 	return all

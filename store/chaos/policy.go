@@ -29,6 +29,7 @@ const (
 	OpSetSetting    Op = "set_setting"
 	OpBackup        Op = "backup"
 	OpWatch         Op = "watch"
+	OpWaits         Op = "waits"
 )
 
 // Call is one call of the store.

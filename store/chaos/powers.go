@@ -20,6 +20,7 @@ var (
 	_ leasehold.Configurer     = (*Store)(nil)
 	_ leasehold.Backuper       = (*Store)(nil)
 	_ leasehold.Watcher        = (*Store)(nil)
+	_ leasehold.WaitLister     = (*Store)(nil)
 )
 
 // Acquire implements leasehold.Store.
@@ -98,6 +99,13 @@ func (s *Store) List(ctx context.Context, r leasehold.ListRequest) (leasehold.Le
 	c := Call{Op: OpList, Resource: r.Resource, Holder: r.Holder}
 	return inject(ctx, s, c, func(ctx context.Context, p leasehold.Lister) (leasehold.LeasePage, error) {
 		return p.List(ctx, r)
+	})
+}
+
+// Waits implements leasehold.WaitLister.
+func (s *Store) Waits(ctx context.Context, limit int) (leasehold.WaitList, error) {
+	return inject(ctx, s, Call{Op: OpWaits}, func(ctx context.Context, p leasehold.WaitLister) (leasehold.WaitList, error) {
+		return p.Waits(ctx, limit)
 	})
 }
 

@@ -42,6 +42,9 @@ func operations(id, second, third leasehold.ID) []operation {
 		{chaos.OpList, "r", "h2", func(ctx context.Context, s *chaos.Store) (any, error) {
 			return s.List(ctx, leasehold.ListRequest{Resource: "r", Holder: "h2"})
 		}},
+		{chaos.OpWaits, "", "", func(ctx context.Context, s *chaos.Store) (any, error) {
+			return s.Waits(ctx, 0)
+		}},
 		{chaos.OpRelease, "r", "h2", func(ctx context.Context, s *chaos.Store) (any, error) {
 			return s.Release(ctx, leasehold.ReleaseRequest{ID: third, Resource: "r", Holder: "h2"})
 		}},
@@ -132,7 +135,7 @@ func TestEveryOperationComesThrough(t *testing.T) {
 			"status": "r h token 1 active", "change": "r h token 1 active", "transfer": "r h2 token 3 active",
 			"find": "r h2 token 3 active", "list": "r h2 token 3 active", "release": "r h2 token 3 released",
 			"break": "w h token 2 broken", "release_holder": "0", "history": "3 records",
-			"cleanup": "{0 0 0}", "set_setting": "77", "settings": "77", "backup": "<nil>", "watch": "2",
+			"cleanup": "{0 0 0}", "set_setting": "77", "settings": "77", "backup": "<nil>", "watch": "2", "waits": "{[] 0}",
 		}
 		if diff := cmp.Diff(want, results); diff != "" {
 			t.Errorf("answers (-want +got):\n%s", diff)
@@ -222,6 +225,7 @@ func (s withBackup) Backup(_ context.Context, path string) error {
 type engine interface {
 	leasehold.Store
 	leasehold.Waiter
+	leasehold.WaitLister
 	leasehold.Breaker
 	leasehold.Changer
 	leasehold.Transferer

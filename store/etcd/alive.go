@@ -108,9 +108,10 @@ func (s *streams) endIdle() {
 	s.idle = nil
 }
 
+// close ends what is idle. What is in use ends when it is put back.
 func (s *streams) close() {
-	s.endIdle()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.closed = true
+	s.mu.Unlock()
+	s.endIdle()
 }

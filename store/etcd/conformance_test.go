@@ -36,25 +36,23 @@ func newClient(t testing.TB, addrs ...string) *clientv3.Client {
 
 func openOn(t testing.TB, client *clientv3.Client, o *Options) *Store {
 	t.Helper()
-	s, err := New(t.Context(), client, o)
-	if err != nil {
-		t.Fatalf("New = %v, want a store", err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return storetest.Open(t, func() (*Store, error) { return New(t.Context(), client, o) })
 }
 
 func TestConformance(t *testing.T) {
 	client := newClient(t, testserver.Etcd(t).Addr)
 	var names prefixes
+	open := func(t testing.TB, prefix string) leasehold.Store {
+		return openOn(t, client, &Options{Prefix: prefix, Timeout: time.Minute}) // a busy machine is no outage
+	}
 	storetest.Run(t, storetest.Harness{
 		Parallel: true,
-		Open:     func(t testing.TB) leasehold.Store { return openOn(t, client, &Options{Prefix: names.next()}) },
+		Open:     func(t testing.TB) leasehold.Store { return open(t, names.next()) },
 		Reopen: func(t testing.TB, old leasehold.Store) leasehold.Store {
 			if err := old.Close(); err != nil {
 				t.Fatalf("Close() = %v", err)
 			}
-			return openOn(t, client, &Options{Prefix: old.(*Store).backend.keys.prefix})
+			return open(t, old.(*Store).backend.keys.prefix)
 		},
 		Slack:   2 * time.Second,
 		Queued:  func(s leasehold.Store, resource string) int { return s.(*Store).Waiting(resource) },

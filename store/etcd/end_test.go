@@ -47,31 +47,36 @@ func TestLastSecondIsTheHolders(t *testing.T) {
 			t.Errorf("Acquire by another = %v, %v before the end that the holder was told", err, early)
 		}
 	}
-	t.Run("change", func(t *testing.T) {
-		s, g, until := near(t)
-		l, err := s.Change(t.Context(), leasehold.ChangeRequest{ID: g.ID, Resource: "r", Proposed: leasehold.NewID()})
-		if err != nil || l.State != leasehold.StateActive || l.Remaining <= 0 {
-			t.Errorf("Change = %+v, %v; want an active lease", l, err)
-		}
-		stillHeld(t, s, until)
-	})
-	t.Run("transfer", func(t *testing.T) {
-		s, g, until := near(t)
-		l, err := s.Transfer(t.Context(), leasehold.TransferRequest{ID: g.ID, Resource: "r", To: "new", Proposed: leasehold.NewID()})
-		if err != nil || l.State != leasehold.StateActive || l.Remaining <= 0 {
-			t.Errorf("Transfer = %+v, %v; want an active lease", l, err)
-		}
-		stillHeld(t, s, until)
-	})
-	t.Run("break", func(t *testing.T) {
-		s, _, until := near(t)
-		period := time.Minute
-		l, err := s.Break(t.Context(), leasehold.BreakRequest{Resource: "r", Period: &period})
-		if err != nil || l.State != leasehold.StateBreaking || l.Remaining <= 0 {
-			t.Errorf("Break = %+v, %v; want a breaking lease", l, err)
-		}
-		stillHeld(t, s, until)
-	})
+	period := time.Minute
+	for what, c := range map[string]struct {
+		call func(*Store, leasehold.Grant) (leasehold.Lease, error)
+		want leasehold.State
+	}{
+		"change": {func(s *Store, g leasehold.Grant) (leasehold.Lease, error) {
+			return s.Change(t.Context(), leasehold.ChangeRequest{ID: g.ID, Resource: "r", Proposed: leasehold.NewID()})
+		}, leasehold.StateActive},
+		"transfer": {func(s *Store, g leasehold.Grant) (leasehold.Lease, error) {
+			return s.Transfer(t.Context(), leasehold.TransferRequest{ID: g.ID, Resource: "r", To: "new", Proposed: leasehold.NewID()})
+		}, leasehold.StateActive},
+		"break": {func(s *Store, _ leasehold.Grant) (leasehold.Lease, error) {
+			return s.Break(t.Context(), leasehold.BreakRequest{Resource: "r", Period: &period})
+		}, leasehold.StateBreaking},
+	} {
+		t.Run(what, func(t *testing.T) {
+			for try := 0; ; try++ {
+				s, g, until := near(t)
+				l, err := c.call(s, g)
+				if err != nil && time.Now().After(until) && try < 10 {
+					continue // the machine was too busy: it has ended
+				}
+				if err != nil || l.State != c.want || l.Remaining <= 0 {
+					t.Errorf("%s = %+v, %v; want it %v", what, l, err, c.want)
+				}
+				stillHeld(t, s, until)
+				return
+			}
+		})
+	}
 }
 
 // A break period that is longer than what remains leaves the end where it is.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/cas"
+	"github.com/leasehold/leasehold/storetest"
 )
 
 // A dead server is ErrUnavailable or ErrUnknown everywhere, within the time.
@@ -206,37 +206,7 @@ func TestLateWriteIsShutOut(t *testing.T) {
 func TestWaiterElsewhereIsWoken(t *testing.T) {
 	server := testserver.Etcd(t)
 	a, b := openOn(t, newClient(t, server.Addr), nil), openOn(t, newClient(t, server.Addr), nil)
-	var longest time.Duration
-	for range 10 {
-		g := acquire(t, a, "r", time.Minute)
-		granted := make(chan time.Time, 1)
-		var waiter sync.WaitGroup
-		waiter.Go(func() {
-			g, err := b.Wait(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "w", TTL: time.Minute, Timeout: time.Minute})
-			granted <- time.Now()
-			if err != nil {
-				t.Errorf("Wait = %v", err)
-				return
-			}
-			if _, err := b.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: "r"}); err != nil {
-				t.Errorf("Release = %v", err)
-			}
-		})
-		eventually(t, "it waits", func() bool {
-			status, err := b.Status(t.Context(), "r")
-			return err == nil && len(status.Waiters) == 1
-		})
-		time.Sleep(50 * time.Millisecond) // its first try, which nothing shows, is over
-		released := time.Now()
-		_, err := a.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: "r"})
-		must(t, err)
-		longest = max(longest, (<-granted).Sub(released))
-		waiter.Wait()
-	}
-	t.Logf("the longest hand-over took %v", longest)
-	if longest > 2*time.Second { // a look comes after 4 s or more
-		t.Errorf("a waiter was woken after %v", longest)
-	}
+	storetest.HandOver{Holding: a, Waiting: b, Noted: func(resource string) bool { return b.Waiting(resource) == 1 }}.Check(t, 10)
 }
 
 // The watch and the numbers survive a compaction.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,52 +83,62 @@ func addrs(members []*testserver.Server) (all []string) {
 	return all
 }
 
-// disturbCluster kills the leader and stops members in turns until ctx ends.
-func disturbCluster(ctx context.Context, t testing.TB, client *clientv3.Client, members []*testserver.Server, seed uint64) (kills, stops int) {
-	random := rand.New(rand.NewPCG(seed, 2))
+// cluster is three members that are disturbed.
+type cluster struct {
+	members []*testserver.Server
+	peers   *testserver.Peers
+	client  *clientv3.Client
+	counts  [3]int // leaders killed, members stopped, members cut off
+}
+
+// disturb kills the leader, stops a member and cuts one off in turns until ctx ends. Each
+// round starts with another one, since it may be short. It returns how much it did.
+func (c *cluster) disturb(ctx context.Context, t testing.TB, round int) (n int) {
+	random := rand.New(rand.NewPCG(uint64(round), 2))
 	sleep := sleeper(ctx, random)
 	for ctx.Err() == nil {
-		i, ok := leader(t, client, members)
+		i, ok := leader(t, c.client, c.members)
 		if !ok {
 			sleep(50, 50)
 			continue
 		}
-		if (kills+stops)%2 == 0 {
-			members[i].Kill()
+		member := random.IntN(len(c.members)) // the leader, too
+		turn := (round + n) % len(c.counts)
+		switch turn {
+		case 0:
+			c.members[i].Kill()
 			sleep(500, 1500)
-			members[i].Start()
-			kills++
-			continue
+			c.members[i].Start()
+		case 1:
+			c.members[member].Pause()
+			sleep(1500, 2000)
+			c.members[member].Resume()
+		case 2:
+			c.peers.CutOff([]int{i, member}[n/3%2])
+			sleep(1500, 2000)
+			c.peers.Heal()
 		}
-		cut := random.IntN(len(members)) // the leader, too
-		members[cut].Pause()
-		sleep(1500, 2000)
-		members[cut].Resume()
-		stops++
+		c.counts[turn]++
+		n++
 		sleep(300, 500)
 	}
-	return kills, stops
+	return n
 }
 
-// TestClusterLinearizable kills leaders and cuts members off while 16 workers are
-// busy: never two holders, tokens grow, nothing acknowledged is lost.
+// TestClusterLinearizable kills leaders, stops members and cuts them off while 16 workers
+// are busy: never two holders, tokens grow, nothing acknowledged is lost.
 func TestClusterLinearizable(t *testing.T) {
-	members := testserver.EtcdCluster(t)
-	watcher := newClient(t, addrs(members)...)
-	kills, stops := 0, 0
+	members, peers := testserver.EtcdPeers(t)
+	c := &cluster{members: members, peers: peers, client: newClient(t, addrs(members)...)}
 	storetest.HammerWithFaults(t, storetest.FaultLoad{
-		Rounds: soak.Rounds(2, 4),
-		Calls:  80,
-		Open:   func(round int) leasehold.Store { return openRound(t, round, addrs(members)...) },
-		Disturb: func(ctx context.Context, round int) int {
-			k, c := disturbCluster(ctx, t, watcher, members, uint64(round))
-			kills, stops = kills+k, stops+c
-			return k + c
-		},
+		Rounds:      soak.Rounds(3, 6),
+		Calls:       80,
+		Open:        func(round int) leasehold.Store { return openRound(t, round, addrs(members)...) },
+		Disturb:     func(ctx context.Context, round int) int { return c.disturb(ctx, t, round) },
 		MayLoseNone: true,
 	})
-	t.Logf("%d leaders killed, %d members stopped", kills, stops)
-	if kills == 0 || stops == 0 {
+	t.Logf("%d leaders killed, %d members stopped, %d members cut off", c.counts[0], c.counts[1], c.counts[2])
+	if slices.Contains(c.counts[:], 0) {
 		t.Error("too little happened to say anything")
 	}
 }

@@ -88,6 +88,7 @@ var (
 	_ leasehold.Configurer     = (*Engine)(nil)
 	_ leasehold.Watcher        = (*Engine)(nil)
 	_ leasehold.BatchWatcher   = (*Engine)(nil)
+	_ leasehold.WaitLister     = (*Engine)(nil)
 	_ engine.Engine            = (*Engine)(nil)
 )
 

@@ -38,7 +38,7 @@ type Sizer interface {
 func (e *Engine) Figures() Figures {
 	e.mu.Lock()
 	f := e.totals
-	f.Leases, f.Waiters, f.HistoryRecords = e.table.live, e.waiters, e.kept
+	f.Leases, f.Waiters, f.HistoryRecords = e.table.live, e.present.Len(), e.kept
 	e.mu.Unlock()
 	f.Disk = DiskFigures{-1, -1, -1}
 	if j, ok := e.journal.(Sizer); ok {

@@ -72,15 +72,29 @@ func (e *Engine) purge(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, unavailable(err)
 	}
-	b, n, err := e.purgeThrough(after, through, n)
+	from, err := e.retainedFrom(ctx, through)
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	b, n, err := e.purgeThrough(after, through, n, from)
 	if err != nil {
 		return 0, err
 	}
 	return n, b.durable(ctx)
 }
 
+// retainedFrom returns when the record after a purge was written: the history is whole
+// from then on. Zero: there is none.
+func (e *Engine) retainedFrom(ctx context.Context, through uint64) (time.Time, error) {
+	oldest, err := e.journal.History(ctx, HistoryQuery{Below: through + 2, Limit: 1})
+	if err != nil || len(oldest) == 0 || oldest[0].Seq != through+1 {
+		return time.Time{}, err
+	}
+	return oldest[0].At, nil
+}
+
 // purgeThrough purges the n records after one and up to another.
-func (e *Engine) purgeThrough(after, through uint64, n int) (*batch, int, error) {
+func (e *Engine) purgeThrough(after, through uint64, n int, from time.Time) (*batch, int, error) {
 	if err := e.lockReady(); err != nil {
 		return nil, 0, err
 	}
@@ -94,10 +108,11 @@ func (e *Engine) purgeThrough(after, through uint64, n int) (*batch, int, error)
 	e.purging = e.batches.pending
 	e.purging.decided++
 	e.purging.cleaned.HistoryPurged += n
-	e.record(leasehold.Record{
-		At: e.clock.now().WallTime(), Kind: leasehold.KindPurged, Why: "retention",
-		Details: map[string]string{"count": strconv.Itoa(n), "through": strconv.FormatUint(through, 10)},
-	})
+	details := map[string]string{"count": strconv.Itoa(n), "through": strconv.FormatUint(through, 10)}
+	if !from.IsZero() {
+		details["retained_from"] = from.UTC().Format(time.RFC3339Nano)
+	}
+	e.record(leasehold.Record{At: e.clock.now().WallTime(), Kind: leasehold.KindPurged, Why: "retention", Details: details})
 	e.lastPurge = e.seq
 	return e.batches.pending, n, nil
 }

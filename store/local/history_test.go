@@ -97,8 +97,8 @@ func TestCleanupWaitsForAPurgeUnderWay(t *testing.T) {
 		e.mu.Lock()
 		through := e.seq
 		e.mu.Unlock()
-		first, n, err := e.purgeThrough(0, through, 1)
-		second, again, err2 := e.purgeThrough(0, through, 1)
+		first, n, err := e.purgeThrough(0, through, 1, time.Time{})
+		second, again, err2 := e.purgeThrough(0, through, 1, time.Time{})
 		if err != nil || err2 != nil || n != 1 || again != 0 || first == nil || second != first {
 			t.Errorf("purgeThrough = %p, %d, %v, then %p, %d, %v; want the same batch to wait for", first, n, err, second, again, err2)
 		}

@@ -402,7 +402,7 @@ func TestPurgeUnderWay(t *testing.T) {
 		e.mu.Lock()
 		e.config, _, _, _ = e.config.With(leasehold.SettingHistoryMaxRows, 3)
 		e.mu.Unlock()
-		if _, n, err := e.purgeThrough(0, 8, 8); n != 8 || err != nil {
+		if _, n, err := e.purgeThrough(0, 8, 8, time.Time{}); n != 8 || err != nil {
 			t.Fatalf("purgeThrough = %d, %v", n, err)
 		}
 		if n, err := e.purge(t.Context()); n != 0 || err != nil {

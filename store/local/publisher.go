@@ -90,10 +90,12 @@ func (p *publisher) addRefusal(op string, now machine.Instant, out machine.Outco
 	if name == "" && out.Row.Claims != nil {
 		name = leasehold.SetPrefix // it never got more of a name
 	}
+	details := map[string]string{"operation": op}
+	machine.DetailCycle(details, out.Cycle)
 	n := &leasehold.SharedNotice{Notice: leasehold.Notice{Record: leasehold.Record{
 		At: now.WallTime(), Kind: leasehold.KindRefused, Resource: name,
 		Holder: out.Row.Holder, Token: out.Row.Token, Before: out.Row.State, After: out.Row.State,
-		Why: string(out.Reason), Details: map[string]string{"operation": op},
+		Why: string(out.Reason), Details: details,
 	}}}
 	p.mu.Lock()
 	defer p.mu.Unlock()

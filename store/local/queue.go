@@ -75,7 +75,7 @@ type interruptedWait struct {
 // in order, so that it can be listed in steps.
 type queue struct {
 	present *btree.BTreeG[*position]
-	total   *int                       // how many are present in all queues
+	all     *btree.BTreeG[*position]   // present in any queue, by order
 	byID    map[leasehold.ID]*position // present and reserved, those with an id
 }
 
@@ -83,10 +83,10 @@ type queue struct {
 // empty.
 var freeNodes = btree.NewFreeListG[*position](btree.DefaultFreeListSize)
 
-func newQueue(total *int) *queue {
+func newQueue(all *btree.BTreeG[*position]) *queue {
 	return &queue{
 		present: btree.NewWithFreeListG(btreeDegree, ahead, freeNodes),
-		total:   total,
+		all:     all,
 		byID:    map[leasehold.ID]*position{},
 	}
 }
@@ -98,6 +98,9 @@ func ahead(a, b *position) bool {
 	}
 	return a.order < b.order
 }
+
+// earlier orders the positions of all queues.
+func earlier(a, b *position) bool { return a.order < b.order }
 
 func (q *queue) empty() bool { return q.present.Len() == 0 && len(q.byID) == 0 }
 
@@ -118,7 +121,7 @@ func (q *queue) add(p *position, w *waiter) (added bool) {
 	}
 	_, again := q.present.ReplaceOrInsert(p)
 	if !again {
-		*q.total++
+		q.all.ReplaceOrInsert(p)
 	}
 	return !again
 }
@@ -127,7 +130,7 @@ func (q *queue) add(p *position, w *waiter) (added bool) {
 // reports whether it was present.
 func (q *queue) remove(p *position, reserved bool) (was bool) {
 	if _, was = q.present.Delete(p); was {
-		*q.total--
+		q.all.Delete(p)
 	}
 	p.waiter = nil
 	if !reserved {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/btree"
+
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/internal/settings"
@@ -34,7 +36,8 @@ type state struct {
 	reserving   claims.Index[*position]     // those present in sets, by what they claim
 	lapses      heap.Heap[*position]        // those that reserve it, by the end of that
 	sequences   map[string]map[*waiter]bool // present with Sequence, by holder
-	waiters     int                         // in all of them
+	present     *btree.BTreeG[*position]    // in all of them, by order
+	details     detailCache                 // of records
 	lastOrder   uint64                      // of the newest position
 	reserved    []reservation               // by end
 	interrupted []interruptedWait           // by time
@@ -66,6 +69,8 @@ func newState(kind string, journal Journal, l loaded) state {
 		token:      l.Token,
 		queues:     map[string]*queue{},
 		sequences:  map[string]map[*waiter]bool{},
+		present:    btree.NewG(btreeDegree, earlier),
+		details:    detailCache{},
 		lapses: heap.Heap[*position]{
 			Less:  func(a, b *position) bool { return a.reserves < b.reserves },
 			Moved: func(p *position, at int) { p.lapse = int32(at) },
@@ -234,7 +239,7 @@ func (s *state) applyStep(now machine.Instant, step machine.Step) {
 			After:    step.Row.State,
 			Renewals: int(step.Row.Renewals),
 			Why:      step.Why,
-			Details:  step.Details,
+			Details:  s.details.of(now, &step),
 		})
 	}
 }

@@ -117,7 +117,7 @@ func (s *state) refuseCycles(now machine.Instant, holder string) {
 		w.left = true
 		err := s.waitError(now, w, leasehold.ReasonDeadlock, nil)
 		err.Cycle = cycle
-		s.recordFailure(now, now, w, "deadlock")
+		s.recordFailedWait(now, now, w, "deadlock", cycle)
 		s.batches.send(w, answer{err: err})
 		s.serveBehind(now, p)
 	}

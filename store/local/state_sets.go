@@ -236,6 +236,7 @@ func (s *state) serveSet(now machine.Instant, p *position) (refused bool) {
 	}
 	s.removeWaiter(p, false)
 	w.granted = true
+	detailWait(now, p, &out)
 	s.apply(now, out)
 	s.batches.send(w, s.result(now, w, out))
 	return out.Reason != ""

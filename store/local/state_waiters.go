@@ -35,10 +35,10 @@ func (s *state) makeQueue(r leasehold.AcquireRequest) *queue {
 	switch {
 	case q != nil:
 	case r.Claims != nil:
-		q = newQueue(&s.waiters)
+		q = newQueue(s.present)
 		s.sets = q
 	default:
-		q = newQueue(&s.waiters)
+		q = newQueue(s.present)
 		s.queues[r.Resource] = q
 	}
 	return q
@@ -164,12 +164,27 @@ func (s *state) grantToWaiters(now machine.Instant, resource string) {
 		}
 		s.removeWaiter(p, false)
 		w.granted = true
+		detailWait(now, p, &out)
 		s.apply(now, out)
 		s.batches.send(w, s.result(now, w, out))
 		if out.Reason != "" {
 			s.serveBehind(now, p)
 		}
 	}
+}
+
+// detailWait says in the record of a grant how long it was waited for.
+func detailWait(now machine.Instant, p *position, out *machine.Outcome) {
+	if !out.Granted {
+		return
+	}
+	last := &out.Steps[len(out.Steps)-1]
+	details := maps.Clone(last.Details)
+	if details == nil {
+		details = map[string]string{}
+	}
+	details["waited_ms"] = strconv.FormatInt(time.Duration(now.Clock-p.since).Milliseconds(), 10)
+	last.Details = details
 }
 
 // mustWait says whether a refusal is one that a waiter waits for.
@@ -288,6 +303,11 @@ func (s *state) waitError(now machine.Instant, w *waiter, reason leasehold.Reaso
 
 // recordFailure records that a wait ended without a grant, when its caller left.
 func (s *state) recordFailure(now, left machine.Instant, w *waiter, why string) {
+	s.recordFailedWait(now, left, w, why, nil)
+}
+
+// recordFailedWait is recordFailure with the circle that the wait was part of.
+func (s *state) recordFailedWait(now, left machine.Instant, w *waiter, why string, cycle []leasehold.WaitEdge) {
 	row := s.table.row(w.req.Resource).At(now)
 	waited := time.Duration(left.Clock - w.position.since).Milliseconds()
 	r := leasehold.Record{
@@ -300,6 +320,7 @@ func (s *state) recordFailure(now, left machine.Instant, w *waiter, why string) 
 	if w.req.Claims != nil { // it never got a name
 		r.Resource, r.Details["claims"] = leasehold.SetPrefix, machine.DescribeClaims(w.req.Claims)
 	}
+	machine.DetailCycle(r.Details, cycle)
 	s.record(r)
 }
 

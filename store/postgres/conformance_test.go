@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -18,7 +19,7 @@ var lacking = powers.Lacks[storetest.Capability](powers.KindPostgres)
 func conform(t *testing.T, pool *pgxpool.Pool, o Options, lacks ...storetest.Capability) {
 	open := func(t testing.TB, schema string) leasehold.Store {
 		mine := o
-		mine.Schema = schema
+		mine.Schema, mine.Timeout = schema, time.Minute // a busy machine is no outage
 		return openOn(t, pool, &mine)
 	}
 	storetest.Run(t, storetest.Harness{

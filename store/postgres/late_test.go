@@ -14,7 +14,8 @@ func TestLateRenewalLeavesALaterOneAlone(t *testing.T) {
 	network := testserver.Proxy(t, server(t).Addr)
 	o := &Options{Schema: newSchema()}
 	slow, fast := openOn(t, newPool(t, network.Addr), o), openOn(t, newPool(t, server(t).Addr), o)
-	g := acquire(t, slow, "r", "a", time.Second)
+	const ttl = 3 * time.Second // in which a busy machine stores the late renewal
+	g := acquire(t, slow, "r", "a", ttl)
 	renew := func(s *Store, ttl time.Duration) error {
 		_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r", TTL: ttl})
 		return err
@@ -28,7 +29,7 @@ func TestLateRenewalLeavesALaterOneAlone(t *testing.T) {
 		return err == nil && s.Lease.Renewals == 2
 	})
 	must(t, renew(fast, time.Minute))
-	time.Sleep(time.Second) // the end before the late renewal is past
+	time.Sleep(ttl) // the end before the late renewal is past
 	network.Heal()
 	if err := <-late; err == nil {
 		t.Error("the late renewal succeeded; want an error, as nobody knows whether its lease was seen as ended")

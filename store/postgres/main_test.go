@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -105,12 +106,7 @@ func newPool(t testing.TB, addr string) *pgxpool.Pool {
 
 func openOn(t testing.TB, pool *pgxpool.Pool, o *Options) *Store {
 	t.Helper()
-	s, err := New(t.Context(), pool, o)
-	if err != nil {
-		t.Fatalf("New = %v, want a store", err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return storetest.Open(t, func() (*Store, error) { return New(t.Context(), pool, o) })
 }
 
 // open returns a store of its own on the shared server.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/storetest"
 )
 
 func acquire(t testing.TB, s *Store, resource, holder string, ttl time.Duration) leasehold.Grant {
@@ -56,59 +57,28 @@ func waiting(t testing.TB, s *Store, resource string) bool {
 	return f.Waiting > f.Now.Clock
 }
 
-// A waiter on one server is woken by a release on another, long before it looks by
-// itself.
+// A waiter on one server is woken by a release on another, and by a break and a
+// force-release, long before it looks by itself.
 func TestWokenByAnotherServer(t *testing.T) {
-	a, b := pair(t)
-	var slowest time.Duration
-	const rounds = 5
-	for i := range rounds {
-		r := fmt.Sprint("r", i)
-		g := acquire(t, a, r, "a", time.Minute)
-		granted := make(chan time.Time, 1)
-		go func() {
-			_, err := b.Wait(t.Context(), leasehold.AcquireRequest{Resource: r, Holder: "b", TTL: time.Minute, Timeout: time.Minute})
-			if err != nil {
-				t.Errorf("Wait = %v, want a grant", err)
-			}
-			granted <- time.Now()
-		}()
-		eventually(t, "the waiter has left its note", func() bool { return waiting(t, a, r) })
-		time.Sleep(100 * time.Millisecond) // the listener is there
-		freed := time.Now()
-		release(t, a, g.Lease)
-		slowest = max(slowest, (<-granted).Sub(freed))
-	}
-	t.Logf("the slowest of %d wake-ups took %v", rounds, slowest)
-	if slowest > 3*time.Second {
-		t.Errorf("a waiter was woken after %v, want it by the release and not by its own look", slowest)
-	}
-}
-
-// A break, a force-release and an expiry that is recorded free a resource too.
-func TestWokenByOtherEnds(t *testing.T) {
-	a, b := pair(t)
-	for what, end := range map[string]func(r string) error{
-		"break": func(r string) error {
-			_, err := a.Break(t.Context(), leasehold.BreakRequest{Resource: r})
+	for what, free := range map[string]func(a *Store, g leasehold.Grant) error{
+		"release": nil,
+		"break": func(a *Store, g leasehold.Grant) error {
+			_, err := a.Break(t.Context(), leasehold.BreakRequest{Resource: g.Resource})
 			return err
 		},
-		"force-release": func(r string) error {
-			_, err := a.ReleaseHolder(t.Context(), "holder of "+r, "test")
+		"force-release": func(a *Store, g leasehold.Grant) error {
+			_, err := a.ReleaseHolder(t.Context(), g.Holder, "test")
 			return err
 		},
 	} {
-		acquire(t, a, what, "holder of "+what, time.Minute)
-		granted := make(chan error, 1)
-		go func() {
-			_, err := b.Wait(t.Context(), leasehold.AcquireRequest{Resource: what, Holder: "b", TTL: time.Minute, Timeout: time.Minute})
-			granted <- err
-		}()
-		eventually(t, "the waiter has left its note", func() bool { return waiting(t, a, what) })
-		freed := time.Now()
-		must(t, end(what))
-		must(t, <-granted)
-		t.Logf("%s: woken after %v", what, time.Since(freed))
+		t.Run(what, func(t *testing.T) {
+			a, b := pair(t)
+			h := storetest.HandOver{Holding: a, Waiting: b, Noted: func(resource string) bool { return waiting(t, a, resource) }}
+			if free != nil {
+				h.Free = func(g leasehold.Grant) error { return free(a, g) }
+			}
+			h.Check(t, 5)
+		})
 	}
 }
 

@@ -45,6 +45,16 @@ func (s *Store) History(ctx context.Context, r leasehold.HistoryRequest) (leaseh
 	return page[wire.History](ctx, s, "history", q)
 }
 
+// Waits implements leasehold.WaitLister.
+func (s *Store) Waits(ctx context.Context, limit int) (leasehold.WaitList, error) {
+	if err := leasehold.CheckPageLimit(limit); err != nil {
+		return leasehold.WaitList{}, localError("waits", "", err)
+	}
+	q := &query{path: "/v1/waits"}
+	q.page(limit, "")
+	return page[wire.Waits](ctx, s, "waits", q)
+}
+
 // page reads one page. Its JSON has the type W.
 func page[W interface{ Page() (P, error) }, P any](ctx context.Context, s *Store, op string, q *query) (P, error) {
 	c := &call{op: op, effect: reads, method: http.MethodGet, target: q.String()}

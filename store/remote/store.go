@@ -29,6 +29,7 @@ var (
 	_ leasehold.Configurer     = (*Store)(nil)
 	_ leasehold.Watcher        = (*Store)(nil)
 	_ leasehold.Backuper       = (*Store)(nil)
+	_ leasehold.WaitLister     = (*Store)(nil)
 )
 
 // Store is the client of a server's store. It is safe for concurrent use.

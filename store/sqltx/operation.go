@@ -147,7 +147,7 @@ func (s *Store) records(values *settings.Values, now machine.Instant, steps []ma
 			At: now.WallTime(), Kind: step.Kind,
 			Resource: step.Row.Resource, Holder: step.Row.Holder, Token: step.Row.Token,
 			Before: step.Before, After: step.Row.State, Renewals: int(step.Row.Renewals),
-			Why: step.Why, Details: step.Details,
+			Why: step.Why, Details: step.RecordDetails(now),
 		})
 		kept = append(kept, values.Keeps(step.Kind))
 	}

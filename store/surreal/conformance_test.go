@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/powers"
@@ -24,12 +25,7 @@ func openOn(t testing.TB, addr string, o Options) *Store {
 	if o.Database == "" {
 		o.Database = fmt.Sprint("d", lastDatabase.Add(1))
 	}
-	s, err := Open(t.Context(), &o)
-	if err != nil {
-		t.Fatalf("Open = %v, want a store", err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return storetest.Open(t, func() (*Store, error) { return Open(t.Context(), &o) })
 }
 
 func must(t testing.TB, err error) {
@@ -44,7 +40,7 @@ func TestConformance(t *testing.T) {
 	var mu sync.Mutex
 	databases := map[leasehold.Store]string{}
 	open := func(t testing.TB, database string) leasehold.Store {
-		s := openOn(t, server.Addr, Options{Database: database})
+		s := openOn(t, server.Addr, Options{Database: database, Timeout: time.Minute}) // a busy machine is no outage
 		mu.Lock()
 		defer mu.Unlock()
 		databases[s] = database

@@ -68,12 +68,11 @@ func TestWaiterOutlivesItsConnection(t *testing.T) {
 	network := testserver.Proxy(t, server.Addr)
 	waiting := openOn(t, network.Addr, Options{Database: "waiter"})
 	other := openOn(t, server.Addr, Options{Database: "waiter"})
-	g := acquire(t, other, "r", "h", time.Minute)
 	network.Cut()
 	network.Heal()
 	if _, err := waiting.Status(t.Context(), "r"); err != nil {
 		_, err = waiting.Status(t.Context(), "r") // the first may have met the broken connection
 		must(t, err)
 	}
-	waitTogether(t, waiting, other, g)
+	handOver(t, other, waiting)
 }

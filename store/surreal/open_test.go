@@ -15,6 +15,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/storetest"
 )
 
 const secret = "correct-horse-battery"
@@ -162,9 +163,7 @@ func TestCloseLeavesTheClient(t *testing.T) {
 	must(t, db.Use(ctx, "n", "d"))
 	s, err := New(ctx, db, nil)
 	must(t, err)
-	g := acquire(t, s, "r", "h", time.Minute)
-	other := openOn(t, server.Addr, Options{Namespace: "n", Database: "d"})
-	waitTogether(t, s, other, g)
+	handOver(t, openOn(t, server.Addr, Options{Namespace: "n", Database: "d"}), s)
 	must(t, s.Close())
 	must(t, s.Close())
 	if _, err := db.Version(ctx); err != nil {
@@ -216,43 +215,13 @@ func acquire(t testing.TB, s leasehold.Store, resource, holder string, ttl time.
 	return g
 }
 
-// waitTogether releases a lease on one store while another waits for it, which is
-// woken by a notice, long before it would look by itself.
-func waitTogether(t *testing.T, waiting, releasing *Store, g leasehold.Grant) {
+// handOver lets leases change hands between two stores on the same database.
+func handOver(t *testing.T, holding, waiting *Store) {
 	t.Helper()
-	type result struct {
-		leasehold.Grant
-		error
-	}
-	granted := make(chan result, 1)
-	go func() {
-		g, err := waiting.Wait(t.Context(), leasehold.AcquireRequest{Resource: g.Resource, Holder: "waiter", TTL: time.Minute, Timeout: 30 * time.Second})
-		granted <- result{g, err}
-	}()
-	for waiting.Waiting(g.Resource) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(300 * time.Millisecond) // it has tried, and the live query is on
-	released := time.Now()
-	_, err := releasing.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource})
-	must(t, err)
-	got := <-granted
-	must(t, got.error)
-	took := time.Since(released)
-	t.Logf("woken after %v", took)
-	if took > 3*time.Second {
-		t.Errorf("woken after %v, want a notice to do it", took)
-	}
+	storetest.HandOver{Holding: holding, Waiting: waiting, Noted: func(resource string) bool { return waiting.Waiting(resource) == 1 }}.Check(t, 5)
 }
 
 func TestWakesOthers(t *testing.T) {
 	server := testserver.Surreal(t)
-	one := openOn(t, server.Addr, Options{Database: "wakes"})
-	two := openOn(t, server.Addr, Options{Database: "wakes"})
-	for range 5 {
-		g := acquire(t, one, "r", "h", time.Minute)
-		waitTogether(t, two, one, g)
-		_, err := one.Break(t.Context(), leasehold.BreakRequest{Resource: "r"})
-		must(t, err)
-	}
+	handOver(t, openOn(t, server.Addr, Options{Database: "wakes"}), openOn(t, server.Addr, Options{Database: "wakes"}))
 }

@@ -29,14 +29,9 @@ type mover struct {
 	urls    [2]string
 }
 
-// run moves and is killed after a while, unless that is zero. It returns the exit code,
-// less than zero if it was killed.
-func (m mover) run(from, to int, kill time.Duration) (int, string) {
-	ctx, cancel := context.WithCancel(context.Background())
-	if kill > 0 {
-		ctx, cancel = context.WithTimeout(ctx, kill)
-	}
-	defer cancel()
+// run moves and is killed when ctx ends. It returns the exit code, less than zero if it
+// was killed.
+func (m mover) run(ctx context.Context, from, to int) (int, string) {
 	cmd := exec.CommandContext(ctx, m.program, "move", "--from", m.urls[from], "--to", m.urls[to], "--yes", "--reopen-after", "2s")
 	out, _ := cmd.CombinedOutput()
 	return cmd.ProcessState.ExitCode(), string(out)
@@ -159,6 +154,43 @@ func checkMoved(t *testing.T, from, to open.Movable, all lasting) {
 	}
 }
 
+// checkKilled says that after a kill one side has everything, and that the other grants
+// nothing. It returns how far the mover came.
+func checkKilled(t *testing.T, from, to open.Movable, all lasting) move.State {
+	t.Helper()
+	owner, other := from, to
+	mark, err := from.MoveMark(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mark.State == move.Left || mark.State == move.Moved {
+		owner, other = to, from
+	}
+	reached := mark.State
+	all.check(t, owner)
+	probe := leasehold.AcquireRequest{Resource: "probe of a kill", Holder: "probe", TTL: time.Minute}
+	if _, err := other.Acquire(t.Context(), probe); err == nil {
+		t.Fatalf("both sides grant; the source's mark is %+v", mark)
+	}
+	// A mark that the mover has sent before its death may still arrive.
+	for limit := time.Now().Add(time.Minute); mark.State == move.Open; time.Sleep(10 * time.Millisecond) {
+		g, err := owner.Acquire(t.Context(), probe)
+		if err == nil {
+			if _, err := owner.Release(t.Context(), leasehold.ReleaseRequest{Resource: g.Resource, ID: g.ID}); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("an open store does not grant: %v", err)
+		}
+		if mark, err = owner.MoveMark(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reached
+}
+
 func TestMoveUnderLoad(t *testing.T) {
 	postgres := testserver.PostgresURL(testserver.Postgres(t).Addr, "postgres")
 	t.Run("sqlite", func(t *testing.T) {
@@ -168,6 +200,23 @@ func TestMoveUnderLoad(t *testing.T) {
 	t.Run("etcd", func(t *testing.T) {
 		moveUnderLoad(t, [2]string{"etcd://" + testserver.Etcd(t).Addr, postgres + "&schema=with_etcd"}, soak.Rounds(6, 15), soak.Rounds(300, 1000))
 	})
+}
+
+// whenMarked returns a context that ends a while after the store has got a mark: what a
+// mover does then may be too short to be met by chance.
+func whenMarked(ctx context.Context, s move.Store, state move.State, after time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if mark, err := s.MoveMark(ctx); err == nil && mark.State == state {
+				time.Sleep(after) // the mover goes on meanwhile
+				cancel()
+			}
+		}
+	}()
+	return ctx, func() { cancel(); <-done }
 }
 
 // moveUnderLoad moves to and fro while clients in several processes use both stores,
@@ -180,7 +229,7 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 	stores := [2]open.Movable{openMovable(t, urls[0]), openMovable(t, urls[1])}
 	all := acquireLasting(t, stores[0], leases)
 	began := time.Now()
-	if code, out := m.run(0, 1, 0); code != 0 {
+	if code, out := m.run(t.Context(), 0, 1); code != 0 {
 		t.Fatalf("move = %d: %s", code, out)
 	}
 	undisturbed := time.Since(began)
@@ -189,15 +238,27 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 	for i := range 4 {
 		stops = append(stops, startClient(t, fmt.Sprintf("client-%d", i), urls))
 	}
-	killed := 0
-	for round := range rounds {
+	killed := map[move.State]int{}
+	late := func() int { return killed[move.Left] + killed[move.Moved] }
+	enough := func() bool { return late() > 0 && killed[move.Leaving] > 0 }
+	round := 0
+	for ; round < rounds || !enough() && round < 5*rounds; round++ {
 		from, to := (round+1)%2, round%2
 		for try := 0; ; try++ {
-			var kill time.Duration
-			if try < 3 {
-				kill = time.Duration(rand.Int64N(int64(undisturbed)))
+			var ctx context.Context
+			var cancel context.CancelFunc
+			switch {
+			case try < 3 && (round+try)%3 == 0:
+				ctx, cancel = whenMarked(t.Context(), stores[from], move.Left, 0)
+			case try < 3 && (round+try)%3 == 1:
+				ctx, cancel = whenMarked(t.Context(), stores[from], move.Leaving, rand.N(undisturbed/2))
+			case try < 3:
+				ctx, cancel = context.WithTimeout(t.Context(), rand.N(2*undisturbed))
+			default:
+				ctx, cancel = context.WithCancel(t.Context())
 			}
-			code, out := m.run(from, to, kill)
+			code, out := m.run(ctx, from, to)
+			cancel()
 			if code == 0 {
 				break
 			}
@@ -208,7 +269,7 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 				t.Fatalf("round %d: move = %d: %s", round, code, out)
 			}
 			if code < 0 {
-				killed++
+				killed[checkKilled(t, stores[from], stores[to], all)]++
 			}
 			time.Sleep(time.Duration(rand.IntN(3)*rand.IntN(1500)) * time.Millisecond) // the source may open by itself
 		}
@@ -220,8 +281,9 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 		events = append(events, stop()...)
 	}
 	checkEvents(t, events)
-	if killed == 0 {
-		t.Error("no mover was killed")
+	if !enough() {
+		t.Errorf("no mover was killed before the commit point, or none after it: %q", killed)
 	}
-	t.Logf("%d rounds, %d kills, %d operations; undisturbed, a move of %d leases takes %v", rounds, killed, len(events), leases, undisturbed)
+	t.Logf("%d rounds; movers killed: %d before they closed the source, %d while it was closed, %d after the commit point; %d operations; undisturbed, a move of %d leases takes %v",
+		round, killed[move.Open], killed[move.Leaving], late(), len(events), leases, undisturbed)
 }

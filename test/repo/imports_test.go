@@ -47,6 +47,9 @@ var rules = map[importRule]string{
 	{From: "fence", To: "..."}:                                     "the fence runs where the data is, often in a program that holds no lease",
 	{From: "fence", To: otherModules}:                              "the fence runs in programs that must not inherit our choices",
 
+	{From: "internal/past", To: "...", Except: "internal/past>. internal/past>machine"}: "the past is read from the records of any store",
+	{From: "internal/past", To: otherModules}:                                           "the past is read by plain Go",
+
 	{From: "machine", To: directly + "context"}:      "a pure function has nothing to wait for",
 	{From: "machine", To: directly + "sync"}:         "a pure function has nothing to lock",
 	{From: "machine", To: directly + "os"}:           "a pure function does no I/O",

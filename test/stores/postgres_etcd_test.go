@@ -28,12 +28,8 @@ func TestPostgresThroughServer(t *testing.T) {
 	var last atomic.Int64
 	h := storetest.Harness{Without: powers.Lacks[storetest.Capability](powers.KindPostgres)}
 	runThroughServer(t, h, func(t testing.TB) leasehold.Store {
-		s, err := postgres.New(t.Context(), pool, &postgres.Options{Schema: fmt.Sprintf("t%d", last.Add(1))})
-		if err != nil {
-			t.Fatalf("New = %v, want a store", err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		return s
+		o := &postgres.Options{Schema: fmt.Sprintf("t%d", last.Add(1)), Timeout: time.Minute} // a busy machine is no outage
+		return storetest.Open(t, func() (*postgres.Store, error) { return postgres.New(t.Context(), pool, o) })
 	})
 }
 
@@ -47,11 +43,7 @@ func TestEtcdThroughServer(t *testing.T) {
 	var last atomic.Int64
 	h := storetest.Harness{Slack: 2 * time.Second, Without: powers.Lacks[storetest.Capability](powers.KindEtcd)}
 	runThroughServer(t, h, func(t testing.TB) leasehold.Store {
-		s, err := etcd.New(t.Context(), client, &etcd.Options{Prefix: fmt.Sprintf("t%d/", last.Add(1))})
-		if err != nil {
-			t.Fatalf("New = %v, want a store", err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		return s
+		o := &etcd.Options{Prefix: fmt.Sprintf("t%d/", last.Add(1)), Timeout: time.Minute}
+		return storetest.Open(t, func() (*etcd.Store, error) { return etcd.New(t.Context(), client, o) })
 	})
 }

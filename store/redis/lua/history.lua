@@ -7,7 +7,7 @@ local function record(kind, name, holder, token, before, after, renewals, why, d
   if is_health(name) then return end
   local seq = call('INCR', seq_key)
   -- include settings
-  if kind ~= 'configured' and not config('keep_history') then return end
+  if kind ~= 'configured' and kind ~= 'purged' and not config('keep_history') then return end
   if kind == 'renewed' and not config('history_renewals') then return end
   call('XADD', history_key, format('%.0f', seq) .. '-0',
     'at', micros, 'event', kind, 'resource', name, 'holder', holder, 'token', token,
