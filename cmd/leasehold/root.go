@@ -15,6 +15,7 @@ var commands = []func(*app) *cobra.Command{
 	newServe,
 	newRun,
 	newAcquire, newRenew, newRelease, newTransfer,
+	newMCP,
 	newStatus, newList, newWait, newWatch, newHistory,
 	newInit, newDoctor, newGuard, newHook,
 	newBreak, newForceRelease, newConfig, newToken, newBackup, newRestore, newMove, newBlob,

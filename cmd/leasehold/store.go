@@ -40,6 +40,7 @@ func (a *app) storeIsServer() bool { return strings.HasPrefix(open.Scheme(a.url(
 // not: a mistyped name would look like an empty store.
 var mayCreate = map[string]bool{
 	"leasehold acquire": true, "leasehold run": true, "leasehold config set": true, "leasehold bench": true,
+	"leasehold mcp": true,
 }
 
 // open opens the store for a command.

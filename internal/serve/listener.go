@@ -15,6 +15,7 @@ import (
 	"github.com/leasehold/leasehold/server/api"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/console"
+	"github.com/leasehold/leasehold/server/mcp"
 	"golang.org/x/net/netutil"
 )
 
@@ -100,7 +101,8 @@ func (s *Server) addJSON(o *Options, m middleware, b *backend, w *observers, soc
 	if err := w.watchAPI(json); err != nil {
 		return err
 	}
-	handler := json.Handler()
+	tools := mcp.New(b.store, &mcp.Options{Logger: s.log, Version: o.Version, MaxWaiters: o.MaxWaiters, MaxWaitersPerCaller: o.waitersPerCaller()})
+	handler := mcp.WithHandler(json.Handler(), tools.Handler())
 	if b.azure != nil {
 		handler = withBlobs(handler, b.azure.PlainHandler())
 	}
@@ -109,7 +111,7 @@ func (s *Server) addJSON(o *Options, m middleware, b *backend, w *observers, soc
 		Health: health.Options{TTL: o.Health.TTL, Timeout: o.Health.Timeout, Store: b.provider},
 	})
 	s.closers.add(pages.Close)
-	drain := func() { json.Drain(); pages.Drain() }
+	drain := func() { json.Drain(); tools.Drain(); pages.Drain() }
 	s.listeners = append(s.listeners, &listener{
 		api:    API{Name: "JSON API", Key: "json_api", URL: urlOf(socket, o.secure())},
 		socket: netutil.LimitListener(socket, o.MaxConnections), drain: drain,

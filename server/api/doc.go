@@ -21,7 +21,8 @@
 // Around them: server.go has the options and the lifetime, call.go one request
 // under way, call_answer.go its answer or problem, body.go the reading of bodies,
 // authorize.go who may use which lease, store.go calls of the store under a time
-// limit, limit.go how many requests may wait, stream or read the history.
+// limit; package server/internal/limit limits how many requests may wait, stream
+// or read the history.
 //
 // # A request, step by step
 //
