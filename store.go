@@ -305,6 +305,13 @@ type HolderReleaser interface {
 	ReleaseHolder(ctx context.Context, holder, why string) (int, error)
 }
 
+// ChildReleaser is a store that can force-release a holder together with its children.
+type ChildReleaser interface {
+	// ReleaseWithChildren is ReleaseHolder, in the same one step, also for the holders
+	// whose names begin with the holder's and a slash: the sub-agents of a session, say.
+	ReleaseWithChildren(ctx context.Context, holder, why string) (int, error)
+}
+
 // Historian is a store that keeps an audit history.
 type Historian interface {
 	// History returns a page of records, newest first.

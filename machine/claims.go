@@ -74,7 +74,7 @@ func Overlaps(a, b leasehold.Claim) bool {
 		return false
 	}
 	separator := leasehold.Separator(a.Namespace)
-	var as, bs [64]string // nearly all fit: comparing under a lock must not allocate
+	var as, bs [leasehold.MaxSegments]string // nearly all fit: comparing under a lock must not allocate
 	return overlapPaths(appendSegments(as[:0], a.Pattern, separator), appendSegments(bs[:0], b.Pattern, separator))
 }
 

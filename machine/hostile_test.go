@@ -41,8 +41,9 @@ func hostileClaims(name, last string) (claims []leasehold.Claim) {
 
 // TestHostilePatterns: a store compares claims under its lock, so the worst that two
 // requests can have must not hold it up. The grids that find the overlapping part took
-// 3 s here, and much more under load. The limit is far above what is needed, for slow
-// machines and the race detector; BenchmarkConflicting has the figures.
+// 3 s here. The limit is far above what is needed, for slow machines and the race
+// detector, and counts the processor's time, which other work on the machine does not
+// stretch; BenchmarkConflicting has the figures.
 func TestHostilePatterns(t *testing.T) {
 	for a := range hostile {
 		for b := range hostile {
@@ -60,16 +61,16 @@ func TestHostilePatterns(t *testing.T) {
 // verifySoon calls compare with the worst claims of two patterns, none of which overlap.
 func verifySoon(t *testing.T, name, a, b string, compare func(x, y []leasehold.Claim) (right bool)) {
 	t.Helper()
-	const most = 20 * time.Second
+	const most = 2 * time.Second
 	x, y := hostileClaims(a, "x"), hostileClaims(b, "y")
 	if err := leasehold.CheckClaims(x); err != nil {
 		t.Fatalf("%s: %v; want claims that a store compares", a, err)
 	}
-	start := time.Now()
+	start := processorTime()
 	if !compare(x, y) {
 		t.Errorf("%s(%s, %s) is wrong", name, a, b)
 	}
-	if took := time.Since(start); took > most {
+	if took := processorTime() - start; took > most {
 		t.Errorf("%s(%s, %s) takes %v, want at most %v", name, a, b, took, most)
 	}
 }

@@ -98,6 +98,11 @@ func (a *Alternate) ReleaseHolder(ctx context.Context, holder, why string) (int,
 	return withPower(a, func(s leasehold.HolderReleaser) (int, error) { return s.ReleaseHolder(ctx, holder, why) })
 }
 
+// ReleaseWithChildren implements leasehold.ChildReleaser.
+func (a *Alternate) ReleaseWithChildren(ctx context.Context, holder, why string) (int, error) {
+	return withPower(a, func(s leasehold.ChildReleaser) (int, error) { return s.ReleaseWithChildren(ctx, holder, why) })
+}
+
 // History implements leasehold.Historian.
 func (a *Alternate) History(ctx context.Context, r leasehold.HistoryRequest) (leasehold.HistoryPage, error) {
 	return withPower(a, func(s leasehold.Historian) (leasehold.HistoryPage, error) { return s.History(ctx, r) })

@@ -15,18 +15,19 @@ type Capability string
 
 // The capabilities that are interfaces.
 const (
-	Waiting      Capability = "waiting"       // leasehold.Waiter
-	Breaking     Capability = "breaking"      // leasehold.Breaker
-	Changing     Capability = "changing"      // leasehold.Changer
-	Transfer     Capability = "transfer"      // leasehold.Transferer
-	Finding      Capability = "finding"       // leasehold.Finder, and calls that leave the resource out
-	Listing      Capability = "listing"       // leasehold.Lister
-	ForceRelease Capability = "force-release" // leasehold.HolderReleaser
-	History      Capability = "history"       // leasehold.Historian
-	Settings     Capability = "settings"      // leasehold.Configurer
-	Cleanup      Capability = "cleanup"       // leasehold.Cleaner
-	Watching     Capability = "watching"      // leasehold.Watcher
-	Waits        Capability = "waits"         // leasehold.WaitLister
+	Waiting       Capability = "waiting"        // leasehold.Waiter
+	Breaking      Capability = "breaking"       // leasehold.Breaker
+	Changing      Capability = "changing"       // leasehold.Changer
+	Transfer      Capability = "transfer"       // leasehold.Transferer
+	Finding       Capability = "finding"        // leasehold.Finder, and calls that leave the resource out
+	Listing       Capability = "listing"        // leasehold.Lister
+	ForceRelease  Capability = "force-release"  // leasehold.HolderReleaser
+	ForceChildren Capability = "force-children" // leasehold.ChildReleaser
+	History       Capability = "history"        // leasehold.Historian
+	Settings      Capability = "settings"       // leasehold.Configurer
+	Cleanup       Capability = "cleanup"        // leasehold.Cleaner
+	Watching      Capability = "watching"       // leasehold.Watcher
+	Waits         Capability = "waits"          // leasehold.WaitLister
 )
 
 // The capabilities that are behaviour.
@@ -160,7 +161,7 @@ func sequencesJustWait(e *env) {
 
 var known = map[Capability]bool{
 	Waiting: true, Breaking: true, Changing: true, Transfer: true, Finding: true, Listing: true,
-	ForceRelease: true, History: true, Settings: true, Cleanup: true, Watching: true, Waits: true,
+	ForceRelease: true, ForceChildren: true, History: true, Settings: true, Cleanup: true, Watching: true, Waits: true,
 	Priorities: true, KeptPlaces: true, ShownQueue: true, WaitTimes: true, MetadataFilter: true,
 	Infinite: true, MaxRenewals: true, UniqueIDs: true, Memory: true, ExpiryRecords: true, CancelRecords: true, Downtime: true, HealthNames: true,
 	Sets: true, Notes: true, Deadlocks: true,
@@ -215,6 +216,12 @@ var probes = []probe{
 	{ForceRelease, func(e *env) error {
 		return callPower(e, func(s leasehold.HolderReleaser, ctx context.Context) error {
 			_, err := s.ReleaseHolder(ctx, "probe-nobody", "")
+			return err
+		})
+	}},
+	{ForceChildren, func(e *env) error {
+		return callPower(e, func(s leasehold.ChildReleaser, ctx context.Context) error {
+			_, err := s.ReleaseWithChildren(ctx, "probe-nobody", "")
 			return err
 		})
 	}},

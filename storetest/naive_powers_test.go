@@ -64,6 +64,14 @@ func (n *naive) Find(_ context.Context, id leasehold.ID) (leasehold.Lease, error
 }
 
 func (n *naive) ReleaseHolder(_ context.Context, holder, why string) (int, error) {
+	return n.force(holder, why, func(h string) bool { return h == holder })
+}
+
+func (n *naive) ReleaseWithChildren(_ context.Context, holder, why string) (int, error) {
+	return n.force(holder, why, func(h string) bool { return h == holder || strings.HasPrefix(h, holder+"/") })
+}
+
+func (n *naive) force(holder, why string, ends func(string) bool) (int, error) {
 	invalid := leasehold.BreakRequest{Resource: "any", Why: why}.Validate()
 	if err := leasehold.CheckHolder(holder); err != nil {
 		invalid = err
@@ -75,7 +83,7 @@ func (n *naive) ReleaseHolder(_ context.Context, holder, why string) (int, error
 	defer n.mu.Unlock()
 	now, count := n.now(), 0
 	for _, row := range n.rows {
-		if row.Holder == holder && row.At(now).State.Locked() {
+		if ends(row.Holder) && row.At(now).State.Locked() {
 			n.write(now, machine.ForceRelease(now, row, why))
 			count++
 		}

@@ -97,6 +97,10 @@ var forceChecks = []check{
 	{name: "WakesWaiters", run: forceWakes, needs: []Capability{ForceRelease, Waiting}},
 	{name: "RefusesBadInput", run: forceInvalid, needs: []Capability{ForceRelease}},
 	{name: "IsRecorded", run: forceRecorded, needs: []Capability{ForceRelease, History}},
+	{name: "WithChildren", run: forceChildren, needs: []Capability{ForceChildren}},
+	{name: "WithChildrenWakesWaiters", run: forceChildrenWakes, needs: []Capability{ForceChildren, Waiting}},
+	{name: "WithChildrenRefusesBadInput", run: forceChildrenInvalid, needs: []Capability{ForceChildren}},
+	{name: "WithChildrenIsRecorded", run: forceChildrenRecorded, needs: []Capability{ForceChildren, History}},
 }
 
 // force force-releases a holder and expects a number of leases.
@@ -192,5 +196,68 @@ func forceRecorded(e *env) {
 		if r.Why != "machine lost" || r.Holder != "bad" || r.Token != g.Token || r.Before != leasehold.StateActive || r.After != leasehold.StateReleased {
 			e.Errorf("record of a force-release = %+v", r)
 		}
+	}
+}
+
+// forceWithChildren is force for the holder and those below it.
+func (e *env) forceWithChildren(holder, why string, want int) {
+	e.Helper()
+	n, err := power[leasehold.ChildReleaser](e).ReleaseWithChildren(e.Context(), holder, why)
+	if err != nil || n != want {
+		e.Fatalf("ReleaseWithChildren(%q) = %d, %v; want %d", holder, n, err, want)
+	}
+}
+
+// forceChildren: names below the holder's end, those beside it stay, whatever they have
+// in common with it.
+func forceChildren(e *env) {
+	var gone, stays []leasehold.Lease
+	for i, holder := range []string{"s", "s/a", "s/b", "s/a/deep", "s/"} {
+		gone = append(gone, e.acquire(string(rune('a'+i)), holder).Lease)
+	}
+	gone = append(gone, e.acquire("another of s/a", "s/a").Lease)
+	for i, holder := range []string{"s2", "s-", "s0", "S/a", "x/s/a", "t", "%/a"} {
+		stays = append(stays, e.acquire(string(rune('m'+i)), holder).Lease)
+	}
+	e.forceWithChildren("%", "", 1)
+	stays = stays[:len(stays)-1]
+	e.forceWithChildren("s", "", len(gone))
+	for _, l := range gone {
+		e.ended(l, leasehold.StateReleased)
+	}
+	for _, l := range stays {
+		e.held(l)
+	}
+	e.forceWithChildren("s", "", 0)
+	e.forceWithChildren("nobody", "", 0)
+	e.forceWithChildren("x", "", 1) // it need not have a lease itself
+}
+
+func forceChildrenWakes(e *env) {
+	e.acquire("a", "s")
+	e.acquire("b", "s/x")
+	wa, wb := e.wait(e.request("a", "x")), e.wait(e.request("b", "y"))
+	e.forceWithChildren("s", "", 2)
+	e.held(wa.atOnce().Lease)
+	e.held(wb.atOnce().Lease)
+}
+
+func forceChildrenInvalid(e *env) {
+	g := e.acquire("r", "h")
+	for what, holder := range badNames(leasehold.MaxHolder) {
+		_, err := power[leasehold.ChildReleaser](e).ReleaseWithChildren(e.Context(), holder, "")
+		e.invalid("ReleaseWithChildren with a holder "+what, err, "holder")
+	}
+	_, err := power[leasehold.ChildReleaser](e).ReleaseWithChildren(e.Context(), "h", longText(leasehold.MaxWhy+1))
+	e.invalid("ReleaseWithChildren with a reason too long", err, "reason")
+	e.held(g.Lease)
+}
+
+func forceChildrenRecorded(e *env) {
+	g := e.acquire("a", "s/x")
+	e.forceWithChildren("s", "session over", 1)
+	r := e.kinds(g.Resource, leasehold.KindAcquired, leasehold.KindForceReleased)[1]
+	if r.Why != "session over" || r.Holder != "s/x" || r.Token != g.Token {
+		e.Errorf("record of a force-release with children = %+v", r)
 	}
 }

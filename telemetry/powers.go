@@ -14,6 +14,7 @@ var (
 	_ leasehold.Finder         = (*store)(nil)
 	_ leasehold.Lister         = (*store)(nil)
 	_ leasehold.HolderReleaser = (*store)(nil)
+	_ leasehold.ChildReleaser  = (*store)(nil)
 	_ leasehold.Historian      = (*store)(nil)
 	_ leasehold.Cleaner        = (*store)(nil)
 	_ leasehold.Configurer     = (*store)(nil)
@@ -111,6 +112,18 @@ func (s *store) ReleaseHolder(ctx context.Context, holder, why string) (int, err
 	}
 	c := s.start(ctx, methodReleaseHolder)
 	n, err := p.ReleaseHolder(c.ctx, holder, why)
+	c.end(answer{holder: holder, err: err})
+	return n, err
+}
+
+// ReleaseWithChildren implements leasehold.ChildReleaser.
+func (s *store) ReleaseWithChildren(ctx context.Context, holder, why string) (int, error) {
+	p, ok := s.next.(leasehold.ChildReleaser)
+	if !ok {
+		return 0, s.unsupported(methodReleaseHolder)
+	}
+	c := s.start(ctx, methodReleaseHolder)
+	n, err := p.ReleaseWithChildren(c.ctx, holder, why)
 	c.end(answer{holder: holder, err: err})
 	return n, err
 }

@@ -100,6 +100,10 @@ func (s *scriptedStore) Waits(ctx context.Context, _ int) (leasehold.WaitList, e
 	return leasehold.WaitList{Total: 4}, s.answer(ctx, "waits")
 }
 
+func (s *scriptedStore) ReleaseWithChildren(ctx context.Context, _, _ string) (int, error) {
+	return 8, s.answer(ctx, "release_holder")
+}
+
 func (s *scriptedStore) ReleaseHolder(ctx context.Context, _, _ string) (int, error) {
 	return 7, s.answer(ctx, "release_holder")
 }
@@ -186,6 +190,9 @@ var scriptedCalls = []struct {
 	{"release_holder", "Lease.ReleaseHolder", false, func(ctx context.Context, s leasehold.Store) (any, error) {
 		return s.(leasehold.HolderReleaser).ReleaseHolder(ctx, "h", "")
 	}, 7},
+	{"release_holder", "Lease.ReleaseHolder", false, func(ctx context.Context, s leasehold.Store) (any, error) {
+		return s.(leasehold.ChildReleaser).ReleaseWithChildren(ctx, "h", "")
+	}, 8},
 	{"history", "Lease.History", false, func(ctx context.Context, s leasehold.Store) (any, error) {
 		page, err := s.(leasehold.Historian).History(ctx, leasehold.HistoryRequest{})
 		return page.Cursor, err

@@ -276,7 +276,8 @@ func (w GetRequest) Request() (leasehold.ID, error) {
 
 // ForceRequest is the body of POST /v1/holders/{holder}/release.
 type ForceRequest struct {
-	Reason string `json:"reason,omitempty" doc:"Kept in the history."`
+	Reason   string `json:"reason,omitempty" doc:"Kept in the history."`
+	Children bool   `json:"children,omitempty" doc:"Also for the holders whose names begin with this one's and a slash."`
 }
 
 // Forced is its answer.

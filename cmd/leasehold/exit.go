@@ -33,6 +33,7 @@ const (
 	exitTimeout     = 75
 	exitUnsupported = 76
 	exitForbidden   = 77
+	exitConfig      = 78
 	exitLost        = 79
 	exitCannotRun   = 126
 	exitNoCommand   = 127
@@ -54,6 +55,7 @@ var exitMeanings = []struct {
 	{exitTimeout, "the wait timed out"},
 	{exitUnsupported, "this store cannot do that"},
 	{exitForbidden, "not allowed"},
+	{exitConfig, "init, guard, doctor: a hook is missing, broken or does not block, or a file was changed by something else"},
 	{exitLost, "the lease is lost: expired, released, broken, unknown, or renewed too often"},
 	{exitCannotRun, "run: the command cannot be run"},
 	{exitNoCommand, "run: the command is not there"},

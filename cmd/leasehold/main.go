@@ -28,5 +28,8 @@ import (
 func main() {
 	logging.Disable() // of the Redis client: the command's own error says what failed, and where
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr}
+	if isHook(os.Args[1:]) {
+		os.Exit(a.hook(os.Args[2:]))
+	}
 	os.Exit(a.run(context.Background(), os.Args[1:]))
 }

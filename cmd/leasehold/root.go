@@ -17,6 +17,7 @@ var commands = []func(*app) *cobra.Command{
 	newAcquire, newRenew, newRelease, newTransfer,
 	newMCP,
 	newStatus, newList, newWait, newWatch, newHistory,
+	newInit, newDoctor, newGuard, newHook,
 	newBreak, newForceRelease, newConfig, newToken, newBackup, newRestore, newMove, newBlob,
 	newHealth, newBench, newVersion,
 }
@@ -38,6 +39,7 @@ type app struct {
 const (
 	groupHold    = "hold"
 	groupLook    = "look"
+	groupAgents  = "agents"
 	groupOperate = "operate"
 )
 
@@ -111,6 +113,7 @@ func (a *app) root() *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: groupHold, Title: "Hold a lease:"},
 		&cobra.Group{ID: groupLook, Title: "Look around:"},
+		&cobra.Group{ID: groupAgents, Title: "Work beside others in a repository:"},
 		&cobra.Group{ID: groupOperate, Title: "Operate:"},
 	)
 	for _, command := range commands {
@@ -135,7 +138,7 @@ func (a *app) noCommand(cmd *cobra.Command, args []string) error {
 
 // noTelemetry are the commands that are no clients of leases.
 var noTelemetry = map[string]bool{
-	"leasehold": true, "leasehold serve": true, "leasehold version": true, "leasehold help": true,
+	"leasehold": true, "leasehold serve": true, "leasehold version": true, "leasehold help": true, "leasehold hook": true,
 	"leasehold __guardian": true, "leasehold __launch": true,
 }
 

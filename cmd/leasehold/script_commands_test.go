@@ -121,6 +121,27 @@ func (s *scriptServer) kill() {
 	s.cmd = nil
 }
 
+type clockKey struct{}
+
+// cmdClock is for scripts that promise a time: clock start, and clock below DURATION.
+func cmdClock(ts *testscript.TestScript, neg bool, args []string) {
+	started := ts.Value(clockKey{}).(*time.Time)
+	switch {
+	case !neg && len(args) == 1 && args[0] == "start":
+		*started = time.Now()
+	case !neg && len(args) == 2 && args[0] == "below":
+		most, err := time.ParseDuration(args[1])
+		ts.Check(err)
+		if took := time.Since(*started); started.IsZero() || took > most {
+			ts.Fatalf("clock: it took %v, want %v at most", took, most)
+		} else {
+			ts.Logf("clock: it took %v", took)
+		}
+	default:
+		ts.Fatalf("usage: clock start|below DURATION")
+	}
+}
+
 // cmdCerts writes ca.pem, a server's cert.pem and key.pem for 127.0.0.1, and
 // client.pem and client.key for the name worker-7.
 func cmdCerts(ts *testscript.TestScript, neg bool, args []string) {

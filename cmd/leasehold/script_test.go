@@ -49,6 +49,7 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 			e.Setenv("GORACE", process.RaceOptions)
 			s := &scriptServer{}
 			e.Values[serverKey{}] = s
+			e.Values[clockKey{}] = new(time.Time)
 			e.Defer(s.kill)
 			return nil
 		},
@@ -59,6 +60,7 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 			"eventually": cmdEventually,
 			"larger":     cmdLarger,
 			"certs":      cmdCerts,
+			"clock":      cmdClock,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

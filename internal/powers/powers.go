@@ -17,6 +17,7 @@ const (
 	Finding        Power = "finding"
 	Listing        Power = "listing"
 	ForceRelease   Power = "force-release"
+	ForceChildren  Power = "force-children"
 	History        Power = "history"
 	Settings       Power = "settings"
 	Cleanup        Power = "cleanup"
@@ -45,7 +46,7 @@ func All() []Power {
 	return []Power{
 		Waiting, Priorities, KeptPlaces, ShownQueue, WaitTimes, Waits, Deadlocks,
 		Sets, Notes,
-		Breaking, Changing, Transfer, ForceRelease,
+		Breaking, Changing, Transfer, ForceRelease, ForceChildren,
 		Finding, Listing, MetadataFilter, Memory, UniqueIDs,
 		Infinite, MaxRenewals, Downtime, HealthNames,
 		History, ExpiryRecords, CancelRecords, Cleanup, Settings, Watching,
@@ -78,17 +79,17 @@ func Kinds() []string {
 var lacks = map[string][]Power{
 	KindMemory:       {},
 	KindSQLite:       {},
-	KindSQLiteShared: {Waiting, Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits},
+	KindSQLiteShared: {Waiting, Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, ForceChildren},
 	KindServer:       {HealthNames, CancelRecords},
-	KindPostgres:     {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits},
-	KindRedis:        {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, ForceRelease, Memory, Watching},
-	KindEtcd:         {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, ForceRelease, Memory, ExpiryRecords},
-	KindSurreal:      {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits},
+	KindPostgres:     {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, ForceChildren},
+	KindRedis:        {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, ForceRelease, ForceChildren, Memory, Watching},
+	KindEtcd:         {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, ForceRelease, ForceChildren, Memory, ExpiryRecords},
+	KindSurreal:      {Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, ForceChildren},
 	KindAzblob: {
-		Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, Transfer, ForceRelease, Finding, Memory, UniqueIDs,
+		Priorities, KeptPlaces, ShownQueue, Sets, Notes, Deadlocks, Waits, Transfer, ForceRelease, ForceChildren, Finding, Memory, UniqueIDs,
 		MaxRenewals, History, Settings, Watching,
 	},
-	KindCosmos: {KeptPlaces, Sets, Notes, Deadlocks, Waits, ForceRelease, History, Settings, Watching},
+	KindCosmos: {KeptPlaces, Sets, Notes, Deadlocks, Waits, ForceRelease, ForceChildren, History, Settings, Watching},
 }
 
 // Lacks returns what a kind of store lacks, for a harness as its capabilities.

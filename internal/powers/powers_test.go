@@ -15,7 +15,7 @@ import (
 // mayLack is what each kind of store is allowed to lack. What is beyond it is argued
 // for in docs/design.md.
 var mayLack = func() map[string][]powers.Power {
-	engine := []powers.Power{powers.Sets, powers.Notes, powers.Deadlocks, powers.Waits} // only the embedded engine has them
+	engine := []powers.Power{powers.Sets, powers.Notes, powers.Deadlocks, powers.Waits, powers.ForceChildren} // only the embedded engine has them
 	queue := slices.Concat(engine, []powers.Power{powers.KeptPlaces, powers.Priorities, powers.ShownQueue})
 	etcd := slices.Concat(queue, []powers.Power{powers.Memory, powers.ExpiryRecords, powers.ForceRelease})
 	redis := slices.Concat(queue, []powers.Power{powers.Memory, powers.Watching, powers.ForceRelease})

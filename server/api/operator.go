@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/internal/rest"
 	"github.com/leasehold/leasehold/wire"
 )
@@ -39,18 +40,32 @@ func breakLease(c *call, in wire.BreakRequest) (wire.Broken, error) {
 
 // forceRelease serves POST /v1/holders/{holder}/release.
 func forceRelease(c *call, in wire.ForceRequest) (wire.Forced, error) {
-	releaser, ok := c.s.store.(leasehold.HolderReleaser)
+	if !c.caller.Has(auth.RoleOperator) && !c.caller.MayRelease(c.pathValue, in.Children) {
+		return wire.Forced{}, c.forbidden("")
+	}
+	release, ok := c.holderRelease(in)
 	if !ok {
 		return wire.Forced{}, c.unsupported()
 	}
-	n, err := callStore(c, func(ctx context.Context, holder string) (int, error) {
-		return releaser.ReleaseHolder(ctx, holder, in.Reason)
-	}, c.pathValue)
+	n, err := callStore(c, release, c.pathValue)
 	if err != nil {
 		return wire.Forced{}, err
 	}
-	c.log(slog.LevelInfo, "force-released a holder", slog.String("holder", c.pathValue), slog.Int("released", n))
+	c.log(slog.LevelInfo, "force-released a holder", slog.String("holder", c.pathValue),
+		slog.Bool("children", in.Children), slog.Int("released", n))
 	return wire.Forced{Released: n}, nil
+}
+
+// holderRelease is how the store ends the leases of a holder, if it can.
+func (c *call) holderRelease(in wire.ForceRequest) (func(ctx context.Context, holder string) (int, error), bool) {
+	if in.Children {
+		s, ok := c.s.store.(leasehold.ChildReleaser)
+		return func(ctx context.Context, holder string) (int, error) {
+			return s.ReleaseWithChildren(ctx, holder, in.Reason)
+		}, ok
+	}
+	s, ok := c.s.store.(leasehold.HolderReleaser)
+	return func(ctx context.Context, holder string) (int, error) { return s.ReleaseHolder(ctx, holder, in.Reason) }, ok
 }
 
 // cleanup serves POST /v1/leases/cleanup.

@@ -194,3 +194,39 @@ func TestNarrowTokensWithoutFinder(t *testing.T) {
 	d.send("POST", "/v1/leases/renew", `{"lease_id":"`+g.LeaseID+`","resource":"r","holder":"b"}`).wantProblem(http.StatusForbidden, "forbidden")
 	want[wire.Lease](d.send("POST", "/v1/leases/renew", `{"lease_id":"`+g.LeaseID+`","resource":"r","holder":"a"}`), http.StatusOK)
 }
+
+// TestOwnHoldersRelease: a holder's token ends what its own holders have, and only that.
+func TestOwnHoldersRelease(t *testing.T) {
+	d := newDriver(t, nil, nil)
+	d.acquire("r1", "claude:s")
+	d.acquire("r2", "claude:s/a")
+	d.acquire("r3", "claude:t")
+	foreign := d.acquire("r4", "ci:1")
+	d.caller = auth.Caller{Name: "c", Roles: []auth.Role{auth.RoleHolder}, Holders: []string{"claude:*"}}
+	release := func(holder, body string) reply {
+		return d.send("POST", "/v1/holders/"+holder+"/release", body)
+	}
+	release("ci:1", `{}`).wantProblem(http.StatusForbidden, "forbidden")
+	release("ci:1", `{"children":true}`).wantProblem(http.StatusForbidden, "forbidden")
+	release("claude:s", `{"children":"yes"}`).wantProblem(http.StatusBadRequest, "invalid_argument")
+	if got := want[wire.Forced](release("claude:s", `{"children":true,"reason":"over"}`), http.StatusOK); got.Released != 2 {
+		t.Errorf("release with children = %+v, want 2", got)
+	}
+	if got := want[wire.Forced](release("claude:t", `{}`), http.StatusOK); got.Released != 1 {
+		t.Errorf("release = %+v, want 1", got)
+	}
+	d.caller.Holders = nil // any holder may be its own, so none is
+	release("claude:s", `{}`).wantProblem(http.StatusForbidden, "forbidden")
+	d.caller = auth.Local
+	if l := want[wire.Lease](d.send("POST", "/v1/leases/get", `{"lease_id":"`+foreign.LeaseID+`"}`), http.StatusOK); l.Status != "active" {
+		t.Errorf("the lease of another is %s, want it active", l.Status)
+	}
+}
+
+// TestReleaseOfStoresWithout: a store that cannot release children says so.
+func TestReleaseOfStoresWithout(t *testing.T) {
+	d := newDriver(t, plain{memory.New()}, nil)
+	for _, body := range []string{`{}`, `{"children":true}`} {
+		d.send("POST", "/v1/holders/h/release", body).wantProblem(http.StatusNotImplemented, "unsupported")
+	}
+}

@@ -22,6 +22,8 @@ var (
 	operators        = []auth.Role{auth.RoleOperator}
 	readers          = []auth.Role{auth.RoleReader}
 	readersOrHolders = []auth.Role{auth.RoleReader, auth.RoleHolder}
+
+	operatorsOrHolders = []auth.Role{auth.RoleOperator, auth.RoleHolder}
 )
 
 // table is every call of the API. maxBody is the limit of one body in bytes.
@@ -115,8 +117,8 @@ func operatorCalls() []*endpoint {
 			Request: wire.BreakRequest{Resource: "deploy:prod", Period: new(10.0), Reason: "the runner is gone"},
 			Answer:  wire.Broken{Remaining: 10, Lease: exampleBreaking}, Handler: rest.Body(breakLease),
 			Codes: append([]leasehold.Reason{leasehold.ReasonNotFound, leasehold.ReasonExpired, leasehold.ReasonReleased, leasehold.ReasonBroken}, optional...)},
-		{Method: http.MethodPost, Path: "/v1/holders/{holder}/release", ID: "force_release", Roles: operators, Status: http.StatusOK,
-			Summary: "End every lease of one holder in one atomic step.",
+		{Method: http.MethodPost, Path: "/v1/holders/{holder}/release", ID: "force_release", Roles: operatorsOrHolders, Status: http.StatusOK,
+			Summary: "End every lease of one holder in one atomic step, and with children those of the holders whose names begin with its name and a slash. A holder's token may do so for the holders that it names.",
 			Request: wire.ForceRequest{Reason: "the runner is gone"}, Answer: wire.Forced{Released: 3}, Handler: rest.Body(forceRelease), Codes: optional},
 		{Method: http.MethodPost, Path: "/v1/leases/cleanup", ID: "cleanup", Roles: operators, Status: http.StatusOK,
 			Summary: "Tidy now. Nothing depends on it.",

@@ -41,6 +41,16 @@ func (c Caller) MayAct(holder, resource string) bool {
 	return c.Has(RoleHolder) && covers(c.Holders, holder) && covers(c.Resources, resource)
 }
 
+// MayRelease reports whether the caller may end all leases of a holder, and of all
+// holders below it, without their ids. Its Holders must name them: a caller without
+// Holders may be any of them, but none is its own.
+func (c Caller) MayRelease(holder string, children bool) bool {
+	if !c.Has(RoleHolder) || len(c.Holders) == 0 || !covers(c.Holders, holder) {
+		return false
+	}
+	return !children || coversAll(c.Holders, holder+"/")
+}
+
 // MayClaim reports whether the caller may hold the claim as this holder: if Resources
 // allow every name that fits it. The name of a path is that of its namespace, the
 // separator unless the namespace ends in it, and the path.

@@ -41,6 +41,34 @@ func TestMayAct(t *testing.T) {
 	}
 }
 
+func TestMayRelease(t *testing.T) {
+	holder := []Role{RoleHolder}
+	for _, tt := range []struct {
+		caller        Caller
+		holder        string
+		own, children bool
+	}{
+		{Local, "h", false, false}, // as an operator it may, not as a holder
+		{Caller{Roles: holder}, "h", false, false},
+		{Caller{Roles: holder, Holders: []string{"*"}}, "h", true, true},
+		{Caller{Roles: []Role{RoleReader}, Holders: []string{"*"}}, "h", false, false},
+		{Caller{Roles: holder, Holders: []string{"claude:*"}}, "claude:s", true, true},
+		{Caller{Roles: holder, Holders: []string{"claude:*"}}, "claude:s/a", true, true},
+		{Caller{Roles: holder, Holders: []string{"claude:*"}}, "codex:s", false, false},
+		{Caller{Roles: holder, Holders: []string{"claude:s*"}}, "claude:s", true, true},
+		{Caller{Roles: holder, Holders: []string{"claude:s"}}, "claude:s", true, false},
+		{Caller{Roles: holder, Holders: []string{"claude:s", "claude:s/*"}}, "claude:s", true, true},
+		{Caller{Roles: holder, Holders: []string{"claude:s", "claude:s/a*"}}, "claude:s", true, false},
+		{Caller{Roles: holder, Holders: []string{"claude:s/*"}}, "claude:s", false, false},
+	} {
+		for children, want := range map[bool]bool{false: tt.own, true: tt.children} {
+			if got := tt.caller.MayRelease(tt.holder, children); got != want {
+				t.Errorf("%+v.MayRelease(%q, %v) = %v, want %v", tt.caller, tt.holder, children, got, want)
+			}
+		}
+	}
+}
+
 func TestMayClaim(t *testing.T) {
 	for _, tt := range []struct {
 		resources          []string

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -64,8 +65,8 @@ const (
 )
 
 var (
-	containerNames = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){2,62}$`)
-	prefixes       = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
+	containerNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){2,62}$`) })
+	prefixes       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./-]+$`) })
 )
 
 func (o *Options) withDefaults() (Options, error) {
@@ -90,9 +91,9 @@ func (o *Options) withDefaults() (Options, error) {
 
 func (o *Options) check() error {
 	switch {
-	case !containerNames.MatchString(o.Container) || len(o.Container) > 63:
+	case !containerNames().MatchString(o.Container) || len(o.Container) > 63:
 		return leasehold.Invalid("container", "is no name of a container; want 3 to 63 lower-case letters, digits and single hyphens between them")
-	case len(o.Prefix) > maxPrefix || !prefixes.MatchString(o.Prefix):
+	case len(o.Prefix) > maxPrefix || !prefixes().MatchString(o.Prefix):
 		return leasehold.Invalid("prefix", "has %d bytes; want 1 to %d of A-Z a-z 0-9 _ . - /", len(o.Prefix), maxPrefix)
 	case o.Timeout < 0:
 		return leasehold.Invalid("timeout", "is %v; want more than nothing", o.Timeout)

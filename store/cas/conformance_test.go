@@ -28,7 +28,7 @@ func harness(make func() cas.Backend, more ...storetest.Capability) storetest.Ha
 			return open(t, backends[old])
 		},
 		Bubble:  true,
-		Without: append(more, storetest.KeptPlaces, storetest.Sets, storetest.Notes, storetest.Deadlocks, storetest.Waits),
+		Without: append(more, storetest.KeptPlaces, storetest.Sets, storetest.Notes, storetest.Deadlocks, storetest.Waits, storetest.ForceChildren),
 	}
 }
 

@@ -15,6 +15,7 @@ var (
 	_ leasehold.Finder         = (*Store)(nil)
 	_ leasehold.Lister         = (*Store)(nil)
 	_ leasehold.HolderReleaser = (*Store)(nil)
+	_ leasehold.ChildReleaser  = (*Store)(nil)
 	_ leasehold.Historian      = (*Store)(nil)
 	_ leasehold.Cleaner        = (*Store)(nil)
 	_ leasehold.Configurer     = (*Store)(nil)
@@ -114,6 +115,14 @@ func (s *Store) ReleaseHolder(ctx context.Context, holder, why string) (int, err
 	c := Call{Op: OpReleaseHolder, Holder: holder}
 	return inject(ctx, s, c, func(ctx context.Context, p leasehold.HolderReleaser) (int, error) {
 		return p.ReleaseHolder(ctx, holder, why)
+	})
+}
+
+// ReleaseWithChildren implements leasehold.ChildReleaser.
+func (s *Store) ReleaseWithChildren(ctx context.Context, holder, why string) (int, error) {
+	c := Call{Op: OpReleaseHolder, Holder: holder}
+	return inject(ctx, s, c, func(ctx context.Context, p leasehold.ChildReleaser) (int, error) {
+		return p.ReleaseWithChildren(ctx, holder, why)
 	})
 }
 

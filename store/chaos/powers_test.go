@@ -54,6 +54,9 @@ func operations(id, second, third leasehold.ID) []operation {
 		{chaos.OpReleaseHolder, "", "h", func(ctx context.Context, s *chaos.Store) (any, error) {
 			return s.ReleaseHolder(ctx, "h", "test")
 		}},
+		{chaos.OpReleaseHolder, "", "h", func(ctx context.Context, s *chaos.Store) (any, error) {
+			return s.ReleaseWithChildren(ctx, "h", "test")
+		}},
 		{chaos.OpHistory, "r", "h", func(ctx context.Context, s *chaos.Store) (any, error) {
 			return s.History(ctx, leasehold.HistoryRequest{Resource: "r", Holder: "h"})
 		}},

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -67,8 +68,9 @@ type Options struct {
 
 const defaultTimeout = 4 * time.Second
 
-// names are what Cosmos takes as the id of a database or container.
-var names = regexp.MustCompile(`^[^/\\?#\s]{1,255}$`)
+// names are what Cosmos takes as the id of a database or container. Every program with
+// this package would pay for compiling it at its start.
+var names = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^/\\?#\s]{1,255}$`) })
 
 func (o *Options) withDefaults() (Options, error) {
 	var full Options
@@ -92,9 +94,9 @@ func (o *Options) withDefaults() (Options, error) {
 
 func (o *Options) check() error {
 	switch {
-	case !names.MatchString(o.Database):
+	case !names().MatchString(o.Database):
 		return leasehold.Invalid("database", "is %.64q; want 1 to 255 characters without / \\ ? # and spaces", o.Database)
-	case !names.MatchString(o.Container):
+	case !names().MatchString(o.Container):
 		return leasehold.Invalid("container", "is %.64q; want 1 to 255 characters without / \\ ? # and spaces", o.Container)
 	case !o.Partition.valid():
 		return leasehold.Invalid("partition", "is %.64q; want resource, tenant or region", string(o.Partition))

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"strings"
 
 	"github.com/leasehold/leasehold"
 )
@@ -12,6 +13,7 @@ type batch struct {
 	number  uint64
 	gone    map[string]int     // resources deleted in this batch: where in Rows
 	touched bool               // to be written even if only the counters changed
+	sets    bool               // it changes a set: what a name is in may be another than before
 	decided int                // how many decisions it has
 	cleaned leasehold.Cleaned  // what cleanups removed with it
 	answers []delivery         // for waiters, once it is durable
@@ -145,6 +147,7 @@ func (s *batches) save(ent *entry) {
 		b.Rows = append(b.Rows, RowChange{})
 	}
 	b.Rows[slot] = RowChange{Row: ent.row}
+	b.sets = b.sets || strings.HasPrefix(ent.row.Resource, leasehold.SetPrefix)
 	ent.batch, ent.slot = b.number, int32(slot)
 	signal(s.work)
 }
@@ -191,6 +194,11 @@ func (s *batches) seen(resource string, ent *entry) *batch {
 		return s.writing
 	}
 	return nil
+}
+
+// changeSets says whether any of them changes a set.
+func (s *batches) changeSets() bool {
+	return s.pending.sets || s.writing != nil && s.writing.sets
 }
 
 // start makes the pending batch the one being written, and opens the next.

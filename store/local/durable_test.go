@@ -43,6 +43,10 @@ func TestVoidDecisionsAreNeverAnswered(t *testing.T) {
 			_, err := e.Status(ctx, "forgotten")
 			return err
 		},
+		"Status of a name whose set is gone": func(ctx context.Context, e *Engine) error {
+			_, err := e.Status(ctx, "in a set")
+			return err
+		},
 		"id in use": func(ctx context.Context, e *Engine) error {
 			_, err := e.Acquire(ctx, leasehold.AcquireRequest{Resource: "other", Holder: "b", ID: id})
 			return err
@@ -72,10 +76,12 @@ func TestVoidDecisionsAreNeverAnswered(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+				set := mustAcquire(t, e, claim("z", leasehold.Resources("in a set", "another")...))
 				d.set(func(d *disk) { d.slowness = time.Second })
 				d.failNext(unwritten)
 				go e.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "a", ID: id, TTL: time.Hour})
 				go e.Release(t.Context(), leasehold.ReleaseRequest{ID: released})
+				go e.Release(t.Context(), leasehold.ReleaseRequest{ID: set.ID})
 				go e.Do(t.Context(), "forgotten", func(engine.View) (engine.Decision, error) { return engine.Decision{Forget: true}, nil })
 				time.Sleep(time.Millisecond)
 				wantReason(t, name, call(t.Context(), e), leasehold.ReasonUnavailable)

@@ -83,6 +83,7 @@ var (
 	_ leasehold.Finder         = (*Engine)(nil)
 	_ leasehold.Lister         = (*Engine)(nil)
 	_ leasehold.HolderReleaser = (*Engine)(nil)
+	_ leasehold.ChildReleaser  = (*Engine)(nil)
 	_ leasehold.Historian      = (*Engine)(nil)
 	_ leasehold.Cleaner        = (*Engine)(nil)
 	_ leasehold.Configurer     = (*Engine)(nil)

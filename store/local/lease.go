@@ -180,8 +180,8 @@ func (e *Engine) Status(ctx context.Context, resource string) (leasehold.Status,
 		}
 		waiters = e.showSets(now, row, &status)
 		more = e.appendWaiters(resource, &waiters, &last)
-		if status.Leases != nil {
-			return machine.Outcome{} // it depends on other rows
+		if status.Leases != nil || e.batches.changeSets() {
+			return machine.Outcome{} // it depends on other rows, also on sets that have ended
 		}
 		return machine.Outcome{Row: row}
 	})
@@ -220,18 +220,31 @@ func (s *state) showSets(now machine.Instant, row machine.Row, status *leasehold
 
 // ReleaseHolder implements leasehold.HolderReleaser.
 func (e *Engine) ReleaseHolder(ctx context.Context, holder, why string) (int, error) {
+	return e.releaseHolder(ctx, holder, why, false)
+}
+
+// ReleaseWithChildren implements leasehold.ChildReleaser.
+func (e *Engine) ReleaseWithChildren(ctx context.Context, holder, why string) (int, error) {
+	return e.releaseHolder(ctx, holder, why, true)
+}
+
+func (e *Engine) releaseHolder(ctx context.Context, holder, why string, children bool) (int, error) {
 	invalid := cmp.Or(
 		leasehold.ReleaseRequest{ID: leasehold.NewID(), Holder: holder, Why: why}.Validate(),
 		leasehold.CheckHolder(holder))
 	released := 0
 	_, _, err := e.execute(ctx, "force-release", "", invalid, func(now machine.Instant) machine.Outcome {
 		var rows []machine.Row
-		e.table.ofHolder(holder, "", func(ent *entry) bool {
+		add := func(ent *entry) bool {
 			if ent.row.State.Locked() {
 				rows = append(rows, ent.row)
 			}
 			return true
-		})
+		}
+		e.table.ofHolder(holder, "", add)
+		if children {
+			e.table.ofChildren(holder, add)
+		}
 		var all machine.Outcome
 		for _, row := range rows { // in one step: a grant in between could change the next row
 			out := machine.ForceRelease(now, row, why)

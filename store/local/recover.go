@@ -139,5 +139,6 @@ func (e *Engine) resume(l loaded, voids ...*batch) {
 	for resource := range e.queues {
 		e.grantToWaiters(now, resource)
 	}
+	e.refuseAllCycles(now) // what had ended, and lives again, may close one
 	signal(e.rearm)
 }

@@ -297,6 +297,54 @@ func TestGrantClosesACircle(t *testing.T) {
 	})
 }
 
+// A commit that fails can undo the end of a lease and so close a circle: the later of the
+// waits is refused then.
+func TestRecoveryClosesACircle(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		request := func(holder, resource string) leasehold.AcquireRequest {
+			return leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: time.Hour, Sequence: true}
+		}
+		acquire(t, e, "x", "a", time.Hour)
+		y := acquire(t, e, "y", "b", time.Hour)
+		ofB := wait(t.Context(), e, request("b", "x"))
+		d.set(func(d *disk) { d.slowness = time.Second })
+		d.failNext(unwritten)
+		broken := make(chan error, 1)
+		go func() {
+			_, err := e.Break(t.Context(), leasehold.BreakRequest{Resource: "x"})
+			broken <- err
+		}()
+		time.Sleep(time.Millisecond)                   // b has x, in memory
+		ofA := wait(t.Context(), e, request("a", "y")) // a has nothing, in memory
+		wantReason(t, "Break on a failing disk", <-broken, leasehold.ReasonUnavailable)
+		a := <-ofA
+		wantReason(t, "Wait of a for y of b, which waits for x of a again", a.err, leasehold.ReasonDeadlock)
+		if cycle := a.err.(*leasehold.Error).Cycle; len(cycle) != 2 {
+			t.Errorf("the circle is %v, want one of two", cycle)
+		}
+		e.inspect(func() { checkSets(t, e) })
+		if len(ofB) > 0 {
+			t.Errorf("b got %+v, want it to wait", <-ofB)
+		}
+		release(t, e, y)
+	})
+}
+
+// Who waits with the id that a transfer gives it gets the lease by it, and waits no more.
+func TestTransferToTheWaiterItself(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		x := acquire(t, e, "x", "a", time.Hour)
+		r := leasehold.AcquireRequest{Resource: "x", Holder: "b", ID: leasehold.NewID(), TTL: time.Hour, Sequence: true}
+		waiting := wait(t.Context(), e, r)
+		l, err := e.Transfer(t.Context(), leasehold.TransferRequest{ID: x.ID, To: "b", Proposed: r.ID})
+		if err != nil || l.Holder != "b" {
+			t.Fatalf("Transfer to who waits for it with that id = %+v, %v, want it done", l, err)
+		}
+		wantReason(t, "Wait for what a transfer gave", (<-waiting).err, leasehold.ReasonSuperseded)
+		e.inspect(func() { checkSets(t, e) })
+	})
+}
+
 // A client comes back to its place for other modes of the same patterns.
 func TestPlaceForOtherModes(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {

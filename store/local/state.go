@@ -118,7 +118,7 @@ func (s *state) ready() error {
 func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id leasehold.ID, rank *position) machine.Outcome {
 	fresh := s.fresh(id)
 	s.checkLimits(now, r.Resource, r.Caller, &fresh)
-	if !s.plainOnly(r) {
+	if !s.plainOnly(&r) {
 		if rank == nil {
 			rank = s.newRank(r)
 		}
@@ -175,16 +175,16 @@ func (s *state) apply(now machine.Instant, out machine.Outcome) *batch {
 		s.batches.pending.decided++
 	}
 	var freed []leasehold.Claim // of sets, and for them
-	for _, step := range out.Steps {
-		freed = s.freed(step, freed)
-		s.applyStep(now, step)
+	for i := range out.Steps {  // by pointer: a step is long
+		freed = s.freed(&out.Steps[i], freed)
+		s.applyStep(now, &out.Steps[i])
 	}
 	if out.Granted {
 		s.token = out.Row.Token
 		s.dropPosition(now, out.Row)
 	}
-	for _, step := range out.Steps {
-		freed = s.refuseFormer(now, step.Row, freed)
+	for i := range out.Steps {
+		freed = s.refuseFormer(now, &out.Steps[i].Row, freed)
 	}
 	if out.Granted && len(s.sequences) > 0 {
 		s.refuseCycles(now, out.Row.Holder)
@@ -192,9 +192,9 @@ func (s *state) apply(now machine.Instant, out machine.Outcome) *batch {
 	if len(freed) > 0 {
 		s.serveSets(now, freed)
 	}
-	for _, step := range out.Steps {
-		if !step.Row.State.Locked() {
-			s.grantToWaiters(now, step.Row.Resource)
+	for i := range out.Steps {
+		if row := &out.Steps[i].Row; !row.State.Locked() {
+			s.grantToWaiters(now, row.Resource)
 		}
 	}
 	if out.Row.Resource == "" || out.Overlap != nil || dependsOnMore(out.Reason) {
@@ -215,7 +215,7 @@ func dependsOnMore(r leasehold.Reason) bool {
 	return false
 }
 
-func (s *state) applyStep(now machine.Instant, step machine.Step) {
+func (s *state) applyStep(now machine.Instant, step *machine.Step) {
 	if step.Row.State == leasehold.StateAvailable {
 		if ent := s.table.rows[step.Row.Resource]; ent != nil {
 			s.forget(ent)
@@ -239,7 +239,7 @@ func (s *state) applyStep(now machine.Instant, step machine.Step) {
 			After:    step.Row.State,
 			Renewals: int(step.Row.Renewals),
 			Why:      step.Why,
-			Details:  s.details.of(now, &step),
+			Details:  s.details.of(now, step),
 		})
 	}
 }

@@ -1,6 +1,8 @@
 package local
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/leasehold/leasehold"
@@ -95,7 +97,11 @@ func (s *state) checkTransfer(now machine.Instant, out machine.Outcome) machine.
 		return out
 	}
 	g := waitGraph{state: s, now: now, moved: out.Row.Resource, to: out.Row.Holder}
+	served := s.keptPosition(leasehold.AcquireRequest{Resource: out.Row.Resource, Claims: out.Row.Claims, ID: out.Row.ID})
 	for w := range s.sequences[out.Row.Holder] {
+		if w.position == served {
+			continue // the transfer ends its wait
+		}
 		if cycle := g.cycle(w); cycle != nil {
 			no := refuse(out.Row.Resource, leasehold.ReasonDeadlock)
 			no.Cycle = cycle
@@ -108,17 +114,36 @@ func (s *state) checkTransfer(now machine.Instant, out machine.Outcome) machine.
 // refuseCycles refuses the waits of a holder that a grant to it has closed to a circle.
 func (s *state) refuseCycles(now machine.Instant, holder string) {
 	for w := range s.sequences[holder] {
-		cycle := s.checkWait(now, w)
-		if cycle == nil {
-			continue
-		}
-		p := w.position
-		s.removeWaiter(p, false)
-		w.left = true
-		err := s.waitError(now, w, leasehold.ReasonDeadlock, nil)
-		err.Cycle = cycle
-		s.recordFailedWait(now, now, w, "deadlock", cycle)
-		s.batches.send(w, answer{err: err})
-		s.serveBehind(now, p)
+		s.refuseCycle(now, w)
 	}
+}
+
+// refuseAllCycles refuses, of the waits in a circle, the latest.
+func (s *state) refuseAllCycles(now machine.Instant) {
+	var all []*waiter
+	for _, of := range s.sequences {
+		all = slices.AppendSeq(all, maps.Keys(of))
+	}
+	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(b.position.order, a.position.order) })
+	for _, w := range all {
+		if w.position.waiter == w { // and was not served meanwhile
+			s.refuseCycle(now, w)
+		}
+	}
+}
+
+// refuseCycle refuses the wait if it is in a circle.
+func (s *state) refuseCycle(now machine.Instant, w *waiter) {
+	cycle := s.checkWait(now, w)
+	if cycle == nil {
+		return
+	}
+	p := w.position
+	s.removeWaiter(p, false)
+	w.left = true
+	err := s.waitError(now, w, leasehold.ReasonDeadlock, nil)
+	err.Cycle = cycle
+	s.recordFailedWait(now, now, w, "deadlock", cycle)
+	s.batches.send(w, answer{err: err})
+	s.serveBehind(now, p)
 }

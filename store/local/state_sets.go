@@ -15,7 +15,7 @@ var maxInNamespace = 200_000
 
 // plainOnly says whether a request can be decided by its own row alone: it is for a
 // plain name that no set has or waits for.
-func (s *state) plainOnly(r leasehold.AcquireRequest) bool {
+func (s *state) plainOnly(r *leasehold.AcquireRequest) bool {
 	t := s.table
 	return r.Claims == nil && !t.claims.HasName(r.Resource) && !t.notes.HasName(r.Resource) && !s.reserving.HasName(r.Resource)
 }
@@ -61,10 +61,14 @@ func (s *state) conflicts(now machine.Instant, r leasehold.AcquireRequest) (rows
 	if row := s.blocker(now, r); row != nil {
 		return append(rows, *row), true
 	}
-	own := s.table.ids[r.ID]
+	seen := map[*entry]bool{s.table.ids[r.ID]: true}
+	if r.Claims == nil {
+		seen[s.table.rows[r.Resource]] = true // it is there already
+	}
 	add := func(ent *entry, c leasehold.Claim) bool {
 		live := ent.row.State.Locked() && ent.row.Ends > now.Clock
-		if !live && ent != own && !slices.ContainsFunc(rows, func(have machine.Row) bool { return have.Resource == ent.row.Resource }) {
+		if !live && !seen[ent] {
+			seen[ent] = true
 			rows = append(rows, ent.row)
 		}
 		return true
@@ -245,7 +249,7 @@ func (s *state) serveSet(now machine.Instant, p *position) (refused bool) {
 // refuseFormer answers who waits for other modes of a lease that has ended, or is now
 // known by another id: what that frees need not be what they wait for. It appends what
 // they kept free.
-func (s *state) refuseFormer(now machine.Instant, row machine.Row, freed []leasehold.Claim) []leasehold.Claim {
+func (s *state) refuseFormer(now machine.Instant, row *machine.Row, freed []leasehold.Claim) []leasehold.Claim {
 	id := row.Former
 	if !row.State.Locked() {
 		id = row.ID
@@ -296,7 +300,7 @@ func (s *state) lapseReservations(now machine.Instant) {
 
 // freed appends what a step frees of sets, or for sets: the claims of the row before
 // it.
-func (s *state) freed(step machine.Step, claims []leasehold.Claim) []leasehold.Claim {
+func (s *state) freed(step *machine.Step, claims []leasehold.Claim) []leasehold.Claim {
 	if s.table.claims.Len() == 0 && s.reserving.Len() == 0 {
 		return claims
 	}

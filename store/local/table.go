@@ -218,6 +218,15 @@ func (t *table) ofHolder(holder, from string, each func(*entry) bool) {
 	})
 }
 
+// ofChildren calls each for the entries of the holders below this one, whose names begin
+// with its name and a slash, until it returns false.
+func (t *table) ofChildren(holder string, each func(*entry) bool) {
+	prefix := holder + "/"
+	t.holders.AscendGreaterOrEqual(&entry{row: machine.Row{Holder: prefix}}, func(e *entry) bool {
+		return strings.HasPrefix(e.row.Holder, prefix) && each(e)
+	})
+}
+
 // covering returns the entries of the resource and of the sets that have it, ordered by
 // resource.
 func (t *table) covering(resource string) (entries []*entry) {

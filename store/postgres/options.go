@@ -3,6 +3,7 @@ package postgres
 import (
 	"log/slog"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -68,12 +69,12 @@ func (o *Options) orDefaults() Options {
 	return full
 }
 
-var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+var schemaName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`) })
 
 // validate refuses what cannot be meant.
 func (o Options) validate() error {
 	switch {
-	case !schemaName.MatchString(o.Schema):
+	case !schemaName().MatchString(o.Schema):
 		return invalid("Schema", "is %.64q; want small letters, digits and underscores, at most 63", o.Schema)
 	case o.Timeout < 0:
 		return invalid("Timeout", "is %v; want more than zero", o.Timeout)

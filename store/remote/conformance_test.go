@@ -102,16 +102,18 @@ func TestConformanceHTTPClient(t *testing.T) {
 	})
 }
 
-// The same over TCP, in real time. They run by themselves: what takes real time
-// takes more of it on a busy machine.
+// The same over TCP, in real time, which a busy machine stretches: these run in make soak.
 
 func TestConformanceTCP(t *testing.T) {
+	if !soak.Long() {
+		t.Skip("runs in make soak; TestConformance has the same calls over another network")
+	}
 	overTCP(t, func(t testing.TB) *remote.Options { return nil })
 }
 
 func TestConformanceTCPHTTPClient(t *testing.T) {
 	if !soak.Long() {
-		t.Skip("runs in make soak; TestConformanceHTTPClient has the same client, TestConformanceTCP the same network")
+		t.Skip("runs in make soak; TestConformanceHTTPClient has the same client over another network")
 	}
 	overTCP(t, func(t testing.TB) *remote.Options { return &remote.Options{HTTPClient: client(t, nil)} })
 }

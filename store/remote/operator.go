@@ -12,14 +12,23 @@ import (
 
 // ReleaseHolder implements leasehold.HolderReleaser.
 func (s *Store) ReleaseHolder(ctx context.Context, holder, why string) (int, error) {
+	return s.releaseHolder(ctx, holder, wire.ForceRequest{Reason: why})
+}
+
+// ReleaseWithChildren implements leasehold.ChildReleaser.
+func (s *Store) ReleaseWithChildren(ctx context.Context, holder, why string) (int, error) {
+	return s.releaseHolder(ctx, holder, wire.ForceRequest{Reason: why, Children: true})
+}
+
+func (s *Store) releaseHolder(ctx context.Context, holder string, r wire.ForceRequest) (int, error) {
 	err := leasehold.CheckHolder(holder)
 	if err == nil {
-		err = leasehold.BreakRequest{Resource: "any", Why: why}.Validate()
+		err = leasehold.BreakRequest{Resource: "any", Why: r.Reason}.Validate()
 	}
 	if err != nil {
 		return 0, localError("force-release", "", err)
 	}
-	c := &call{op: "force-release", effect: writes, target: "/v1/holders/" + segment(holder) + "/release", body: wire.ForceRequest{Reason: why}}
+	c := &call{op: "force-release", effect: writes, target: "/v1/holders/" + segment(holder) + "/release", body: r}
 	var w wire.Forced
 	if err := s.send(ctx, c, &w); err != nil {
 		return 0, err

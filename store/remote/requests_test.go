@@ -94,6 +94,8 @@ func TestRequests(t *testing.T) {
 			`POST /v1/holders/a%2Fb%20c/release {"reason":"why"}`},
 		{func(ctx context.Context) error { _, err := s.ReleaseHolder(ctx, "..", ""); return err },
 			`POST /v1/holders/%2E%2E/release {}`},
+		{func(ctx context.Context) error { _, err := s.ReleaseWithChildren(ctx, "a/b", "why"); return err },
+			`POST /v1/holders/a%2Fb/release {"reason":"why","children":true}`},
 		{func(ctx context.Context) error { _, err := s.Cleanup(ctx); return err }, `POST /v1/leases/cleanup {}`},
 		{func(ctx context.Context) error { _, err := s.Settings(ctx); return err }, `GET /v1/config`},
 		{func(ctx context.Context) error { _, err := s.SetSetting(ctx, "keep_history", false); return err },

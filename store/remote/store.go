@@ -24,6 +24,7 @@ var (
 	_ leasehold.Finder         = (*Store)(nil)
 	_ leasehold.Lister         = (*Store)(nil)
 	_ leasehold.HolderReleaser = (*Store)(nil)
+	_ leasehold.ChildReleaser  = (*Store)(nil)
 	_ leasehold.Historian      = (*Store)(nil)
 	_ leasehold.Cleaner        = (*Store)(nil)
 	_ leasehold.Configurer     = (*Store)(nil)

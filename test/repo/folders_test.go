@@ -11,7 +11,7 @@ import (
 
 // maxGoFiles is how many Go files a folder may have, tests included: as many
 // names as a reader can look through.
-const maxGoFiles = 50
+const maxGoFiles = 55
 
 func TestFoldersAreSmall(t *testing.T) {
 	files := repositoryFiles(t)

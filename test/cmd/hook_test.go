@@ -1,0 +1,158 @@
+//go:build unix
+
+package cmd_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leasehold/leasehold/test/process"
+)
+
+// hookInput is what Claude Code sends for the event.
+func hookInput(event, session, dir, file string) string {
+	return fmt.Sprintf(`{"hook_event_name":%q,"session_id":%q,"cwd":%q,"tool_name":"Edit","tool_input":{"file_path":%q}}`, event, session, dir, file)
+}
+
+// hookCommand is a hook of the built program with a home of its own.
+func hookCommand(path, store, home, input string, args ...string) *exec.Cmd {
+	cmd := exec.Command(path, append([]string{"hook"}, args...)...)
+	cmd.Env = append(os.Environ(), "LEASEHOLD_STORE="+store, "XDG_CACHE_HOME="+home, "HOME="+home)
+	cmd.Stdin = strings.NewReader(input)
+	return cmd
+}
+
+// TestHookWithSlowServer: a server that accepts and says nothing costs a second, not more,
+// and the tool shows why the edit was not checked.
+func TestHookWithSlowServer(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts: the system does
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	path, err := buildBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"claude"}, `{"systemMessage":"Leasehold did not check this edit: the lease server did not answer in time`},
+		{[]string{"claude", "--fail-closed"}, `"permissionDecision":"deny"`},
+	} {
+		start := time.Now()
+		out, err := hookCommand(path, "http://"+listener.Addr().String(), home, hookInput("PreToolUse", "s", home, "x"), tt.args...).Output()
+		if took := time.Since(start); took < 900*time.Millisecond || took > time.Minute { // a second, on a machine with other work
+			t.Errorf("hook %v took %v, want about 1 s", tt.args, took)
+		}
+		if err != nil || !strings.Contains(string(out), tt.want) {
+			t.Errorf("hook %v = %s, %v, want %s", tt.args, out, err, tt.want)
+		}
+	}
+}
+
+// TestHookEndsSession: a session's end releases all leases of 50 sub-agents in one call.
+func TestHookEndsSession(t *testing.T) {
+	t.Parallel()
+	s := serveBinary(t)
+	path, err := buildBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	for i := range 50 {
+		s.acquire(fmt.Sprint("r", i), fmt.Sprint("claude:s/", i), "")
+	}
+	start := time.Now()
+	if out, err := hookCommand(path, s.url, home, hookInput("SessionEnd", "s", home, ""), "claude", "--limit", "60s").CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("SessionEnd = %s, %v, want nothing", out, err)
+	}
+	t.Logf("SessionEnd took %v", time.Since(start))
+	if got := s.send("GET", "/v1/leases", "").body; strings.Contains(got, "claude:s") {
+		t.Errorf("after SessionEnd there are %s, want none of the session", got)
+	}
+	if got := s.send("GET", "/v1/history?event=force_released&limit=1000", "").body; strings.Count(got, `"force_released"`) != 50 {
+		t.Errorf("the history has %d releases, want 50", strings.Count(got, `"force_released"`))
+	}
+}
+
+// BenchmarkHook starts the program for each edit, as tools do, with a server on this
+// machine. "start" is what the start of the program alone costs.
+func BenchmarkHook(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "leasehold")
+	if err := process.Build("../../cmd/leasehold", path); err != nil {
+		b.Fatal(err)
+	}
+	home := b.TempDir()
+	server := exec.Command(path, "serve", "--listen", "127.0.0.1:0", "--blob-listen", "off", "--data", b.TempDir())
+	line := &lineBuffer{line: make(chan string, 1)}
+	server.Stdout = line
+	if err := server.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	}()
+	store := process.ServerURL(<-line.line)
+	input := func(event string) func(int) string {
+		return func(i int) string { return hookInput(event, "s", home, fmt.Sprintf("src/%d.go", i)) }
+	}
+	version := func(int) *exec.Cmd { return exec.Command(path, "version") }
+	edit := func(input func(int) string) func(int) *exec.Cmd {
+		return func(i int) *exec.Cmd { return hookCommand(path, store, home, input(i), "claude") }
+	}
+	second := func(int) string { return hookInput("PreToolUse", "s", home, "again.go") }
+	other := func(int) string { return hookInput("PreToolUse", "other", home, "again.go") }
+	for _, bb := range []struct {
+		name string
+		cmd  func(int) *exec.Cmd
+	}{
+		{"start", version}, {"new file", edit(input("PreToolUse"))}, {"same file", edit(second)}, {"denied", edit(other)}, {"renewed", edit(input("PostToolUse"))},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			var took []time.Duration
+			for i := 0; b.Loop(); i++ {
+				cmd := bb.cmd(i)
+				start := time.Now()
+				if out, err := cmd.CombinedOutput(); err != nil {
+					b.Fatalf("%v: %s", err, out)
+				}
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			percentile := func(p int) float64 { return took[(len(took)-1)*p/100].Seconds() * 1000 }
+			b.ReportMetric(percentile(50), "p50-ms")
+			b.ReportMetric(percentile(99), "p99-ms")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// lineBuffer sends its first line.
+type lineBuffer struct {
+	text []byte
+	line chan string
+}
+
+func (l *lineBuffer) Write(p []byte) (int, error) {
+	l.text = append(l.text, p...)
+	if before, _, ok := bytes.Cut(l.text, []byte("\n")); ok {
+		select {
+		case l.line <- string(before):
+		default:
+		}
+	}
+	return len(p), nil
+}
