@@ -176,7 +176,7 @@ func history(c *call, q historyQuery) (wire.History, error) {
 }
 
 // enterScan refuses a read of the history if there are too many at the same time. One
-// that is admitted calls scans.exit.
+// that is admitted calls scans.Exit.
 func (c *call) enterScan() error {
 	s := c.s
 	if s.scans.Enter(c.caller.Name) {
