@@ -282,7 +282,7 @@ func moveUnderLoad(t *testing.T, urls [2]string, rounds, leases int) {
 	}
 	checkEvents(t, events)
 	if !enough() {
-		t.Errorf("no mover was killed before the commit point, or none after it: %q", killed)
+		t.Errorf("no mover was killed before the commit point, or none after it: %v", killed)
 	}
 	t.Logf("%d rounds; movers killed: %d before they closed the source, %d while it was closed, %d after the commit point; %d operations; undisturbed, a move of %d leases takes %v",
 		round, killed[move.Open], killed[move.Leaving], late(), len(events), leases, undisturbed)
