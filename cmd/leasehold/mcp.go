@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"os"
 	"strings"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/repo"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/mcp"
 	"github.com/spf13/cobra"
@@ -18,7 +20,8 @@ lease_history and lease_break. The agent's configuration starts the command; see
 docs/mcp.md. A server also has the tools at /mcp.
 
 The holder is --holder, else $LEASEHOLD_HOLDER, else a name of this process; the
-model cannot choose it. Leases end by their ttl unless the agent renews them. When
+model cannot choose it. Paths belong to the git repository of the working directory, by
+the name that the hooks of coding agents use, unless --namespace. Leases end by their ttl unless the agent renews them. When
 the agent ends the session, those that it still holds are released, unless --keep.`
 
 func newMCP(a *app) *cobra.Command {
@@ -32,12 +35,13 @@ func newMCP(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&stream.Identity.Holder, "holder", "", "who the agent is (default $LEASEHOLD_HOLDER, else a name of this process)")
-	flags.StringVar(&stream.Identity.Namespace, "namespace", "", "what paths belong to where the agent names no namespace, such as a repository")
+	flags.StringVar(&stream.Identity.Namespace, "namespace", "", "what paths belong to where the agent names no namespace (default: the git repository here)")
 	flags.Var(newTTLFlag(&o.TTL), "ttl", "how long a lease lasts where the agent does not say, or infinite (default: the store's setting "+leasehold.SettingDefaultTTL+")")
 	flags.BoolVar(&stream.Keep, "keep", false, "let leases live on until their ttl when the session ends")
 	cmd.RunE = a.onStore(func(ctx context.Context, s leasehold.Store, _ []string) error {
 		o.Version = readBuildInfo().Version
 		stream.Identity.Holder = agentName(stream.Identity.Holder)
+		stream.Identity.Namespace = cmp.Or(stream.Identity.Namespace, repositoryHere())
 		stream.Identity.Caller = auth.Local // the store itself, or its server, decides what is allowed
 		stream.In, stream.Out = a.in, a.out
 		return mcp.New(s, &o).ServeStream(ctx, stream)
@@ -53,4 +57,14 @@ func agentName(flag string) string {
 		return name
 	}
 	return name + "-" + strings.ToLower(rand.Text()[:6])
+}
+
+// repositoryHere returns the namespace of the working directory's repository; "" outside
+// of one.
+func repositoryHere() string {
+	r, err := repo.Find(".")
+	if err != nil || r == nil {
+		return ""
+	}
+	return r.Identity
 }

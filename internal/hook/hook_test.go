@@ -335,8 +335,7 @@ func TestStoreWithoutSets(t *testing.T) {
 // failing is a store that does not do what it should.
 type failing struct {
 	leasehold.Store
-	err   error         // nil: it hangs
-	delay time.Duration // before it fails
+	err error // nil: it hangs
 }
 
 func (f failing) Acquire(ctx context.Context, _ leasehold.AcquireRequest) (leasehold.Grant, error) {

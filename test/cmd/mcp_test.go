@@ -41,7 +41,13 @@ func connectAgent(t *testing.T, transport mcp.Transport) agent {
 // code, after a signal or, without one, of standard input.
 func (s *binaryServer) stdioAgent(holder string, flags ...string) (a agent, end func(syscall.Signal) int) {
 	s.t.Helper()
+	return s.stdioAgentIn("", holder, flags...)
+}
+
+func (s *binaryServer) stdioAgentIn(folder, holder string, flags ...string) (a agent, end func(syscall.Signal) int) {
+	s.t.Helper()
 	cmd := binary(s.t, append([]string{"mcp"}, flags...)...)
+	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "LEASEHOLD_STORE="+s.url, "LEASEHOLD_HOLDER="+holder)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -165,6 +171,21 @@ func TestMCP(t *testing.T) {
 	if name := regexp.MustCompile(`^\S+@\S+:[0-9]+-[a-z2-7]{6}$`); !name.MatchString(own.at("held_by")) || own.at("covers.0") != "shop src/**" {
 		t.Errorf("dora = %s, want a holder like %s, and a path of shop", own.body, name)
 	}
+	// In a repository paths have the name that hooks give them.
+	folder := filepath.Join(t.TempDir(), "src")
+	for _, args := range [][]string{{"init", "-q", filepath.Dir(folder)}, {"-C", filepath.Dir(folder), "remote", "add", "origin", "git@example.org:team/Shop.git"}} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	eve, endEve := s.stdioAgentIn(folder, "eve")
+	if there := eve.call("lease_acquire", map[string]any{"paths": []string{"go.mod"}}); there.at("covers.0") != "example.org/team/shop go.mod" {
+		t.Errorf("eve = %s, want a path of the repository", there.body)
+	}
+	endEve(0)
 	if codes := [3]int{endAnna(0), endBen(0), endDora(0)}; codes != [3]int{} {
 		t.Errorf("the ends of their sessions = %v, want exit codes 0", codes)
 	}
