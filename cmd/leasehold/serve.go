@@ -14,6 +14,7 @@ import (
 	"github.com/leasehold/leasehold/internal/observe"
 	"github.com/leasehold/leasehold/internal/serve"
 	"github.com/leasehold/leasehold/open"
+	"github.com/leasehold/leasehold/server/auth"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -165,6 +166,7 @@ func (a *app) printAPIs(all []serve.API) error {
 				urls[api.Key+"_connection_string"] = api.ConnectionString
 			}
 		}
+		urls["console"] = all[0].URL + auth.ConsolePath
 		return json.NewEncoder(a.out).Encode(urls) // one line, for programs that wait for it
 	}
 	var lines bytes.Buffer
@@ -174,6 +176,7 @@ func (a *app) printAPIs(all []serve.API) error {
 			fmt.Fprintf(&lines, "%-9s %s\n", "", api.ConnectionString)
 		}
 	}
+	fmt.Fprintf(&lines, "%-9s %s\n", "Console", all[0].URL+auth.ConsolePath)
 	_, err := a.out.Write(lines.Bytes())
 	return err
 }
