@@ -107,10 +107,12 @@ func TestEveryOperationMeetsFaults(t *testing.T) {
 			return chaos.Unavailable
 		}})
 		var want []chaos.Call
+		calls := map[chaos.Op]int{}
 		for _, o := range plainOperations() {
 			_, err := o.call(t.Context(), s)
 			wantError(t, string(o.op), err, leasehold.ErrUnavailable)
-			want = append(want, chaos.Call{Op: o.op, N: 1, Resource: o.resource, Holder: o.holder})
+			calls[o.op]++
+			want = append(want, chaos.Call{Op: o.op, N: calls[o.op], Resource: o.resource, Holder: o.holder})
 		}
 		if diff := cmp.Diff(want, seen); diff != "" {
 			t.Errorf("calls that the policy saw (-want +got):\n%s", diff)
@@ -235,6 +237,7 @@ type engine interface {
 	leasehold.Finder
 	leasehold.Lister
 	leasehold.HolderReleaser
+	leasehold.ChildReleaser
 	leasehold.Historian
 	leasehold.Cleaner
 	leasehold.Configurer
