@@ -50,13 +50,23 @@ func (s *session) acquireAll(ctx context.Context, files []file) ([]conflict, err
 		}
 	}
 	if len(conflicts) > 0 || failure != nil && s.FailClosed { // the edit will not happen
-		each(targets, func(t *target) {
-			if t.granted != nil {
-				_, _ = s.store.Release(ctx, leasehold.ReleaseRequest{ID: t.granted.ID, Resource: t.granted.Resource, Why: "another file of the edit is not free"})
-			}
-		})
+		each(targets, func(t *target) { s.releaseUnused(ctx, t.granted) })
 	}
 	return conflicts, failure
+}
+
+// releaseUnused ends what this call was granted, unless another call of the session has
+// renewed it meanwhile: that one's edit relies on it.
+func (s *session) releaseUnused(ctx context.Context, granted *leasehold.Grant) {
+	if granted == nil {
+		return
+	}
+	if finder, ok := s.store.(leasehold.Finder); ok {
+		if l, err := finder.Find(ctx, granted.ID); err == nil && l.Renewals > 0 {
+			return
+		}
+	}
+	_, _ = s.store.Release(ctx, leasehold.ReleaseRequest{ID: granted.ID, Resource: granted.Resource, Why: "another file of the edit is not free"})
 }
 
 func (s *session) targets(files []file) []target {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,7 +84,8 @@ func (d *desk) shared() leasehold.Store {
 			unclosed
 			leasehold.HolderReleaser
 			leasehold.ChildReleaser
-		}{unclosed{m}, m, m}
+			leasehold.Finder
+		}{unclosed{m}, m, m, m}
 	}
 	return unclosed{d.store}
 }
@@ -233,6 +235,39 @@ func TestAllOrNone(t *testing.T) {
 		d.checkHeld("codex:a", "one", "two words", "three")
 		d.denied("of another", d.patch("c", "free", "one", "two words"), "2 of the 3 files", "Make the edit without one, two words")
 		d.checkHeld("codex:c")
+	})
+}
+
+// editing is a store in which the same session edits x while taken is refused.
+type editing struct {
+	leasehold.Store
+	leasehold.Finder
+	edit func()
+}
+
+func (s editing) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {
+	grant, err := s.Store.Acquire(ctx, r)
+	if r.Claims[0].Pattern == "taken" {
+		time.Sleep(time.Millisecond) // in a bubble: x is granted by then
+		s.edit()
+	}
+	return grant, err
+}
+
+// A call that is refused does not release what another call of its session relies on.
+func TestRefusedBesideAnEdit(t *testing.T) {
+	inBubble(t, func(d *desk) {
+		d.granted("another's file", d.edit("b", "taken"))
+		edit := sync.OnceFunc(func() {
+			beside := *d
+			beside.Open = nil
+			beside.granted("an edit of x meanwhile", beside.patch("a", "x"))
+		})
+		d.Open = func(context.Context) (leasehold.Store, error) {
+			return editing{d.shared(), d.store.(leasehold.Finder), edit}, nil
+		}
+		d.denied("a patch of both", d.patch("a", "x", "taken"))
+		d.checkHeld("codex:a", "x")
 	})
 }
 
