@@ -293,10 +293,21 @@ func (b *tab) size(width, height int64) {
 	run(b, chromedp.EmulateViewport(width, height))
 }
 
-// click clicks on the first element that fits.
+// click clicks on the first element that fits. The page may draw it anew between the
+// browser's search and the click; then nothing was clicked, and it is searched again.
 func (b *tab) click(selector string) {
 	b.t.Helper()
-	run(b, chromedp.Click(selector))
+	for deadline := time.Now().Add(patience); ; {
+		ctx, cancel := context.WithTimeout(b.ctx, patience)
+		_, err := chromedp.Run(ctx, chromedp.Click(selector))
+		cancel()
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "node") || time.Now().After(deadline) {
+			b.t.Fatalf("click on %s: %v", selector, err)
+		}
+	}
 }
 
 // fill sets a field.

@@ -81,5 +81,5 @@ if together then
   if caller ~= '' then call('ZADD', prefix .. 'leasecaller:' .. caller, score, resource) end
   if HISTORY then save_open('active', '0', token, holder) end
 end
-if HISTORY then record('acquired', resource, holder, token, 'available', 'active', '0') end
+if HISTORY then record('acquired', resource, holder, token, 'available', 'active', '0', '', '{"ends_in_ms":"' .. ms .. '"}') end
 return {'', time[1], time[2], 'granted', '', id, holder, token, 'active', at, at, ms, ends, '0', limit}

@@ -18,6 +18,6 @@ row.state, row.endsAt = 'breaking', format('%.0f', ends)
 call('HSET', lease_key, 'state', row.state, 'endsAt', row.endsAt, 'op', mark)
 if not together then call('HDEL', lease_key, 'noted') end -- the program notes the new end
 -- include save_end
-if HISTORY then record('breaking', resource, row.holder, row.token, state, 'breaking', row.renewals, ARGV[6]) end
+if HISTORY then record('breaking', resource, row.holder, row.token, state, 'breaking', row.renewals, ARGV[6], ends_in(row.endsAt)) end
 -- include wake
 return answer('', row)

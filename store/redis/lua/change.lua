@@ -28,5 +28,5 @@ end
 row.leaseId, row.former, row.handed = proposed, id, '0'
 call('HSET', lease_key, 'leaseId', proposed, 'former', id, 'handed', '0', 'op', mark)
 -- include save_end
-if HISTORY then record('changed', resource, row.holder, row.token, row.state, row.state, row.renewals) end
+if HISTORY then record('changed', resource, row.holder, row.token, row.state, row.state, row.renewals, '', ends_in(row.endsAt)) end
 return answer('', row)

@@ -10,7 +10,7 @@ call('HSET', lease_key, 'ttlMs', row.ttlMs, 'endsAt', row.endsAt,
   'renewedAt', row.renewedAt, 'renewals', row.renewals, 'op', mark)
 if not together then call('HDEL', lease_key, 'noted') end -- the program notes the new end
 -- include save_end
-if HISTORY then record('renewed', resource, row.holder, row.token, row.state, row.state, row.renewals) end
+if HISTORY then record('renewed', resource, row.holder, row.token, row.state, row.state, row.renewals, '', ends_in(row.endsAt)) end
 if ttl ~= -1 and (before == -1 or now + ttl < before) then
   -- include wake
 end

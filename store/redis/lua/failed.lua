@@ -6,5 +6,5 @@
 local key = lease_key
 -- include load
 local state = row and row.state or 'available'
-if HISTORY then record('failed', resource, ARGV[5], '0', state, state, '0', ARGV[6], {waited_ms = ARGV[7]}) end
+if HISTORY then record('failed', resource, ARGV[5], '0', state, state, '0', ARGV[6], cjson.encode({waited_ms = ARGV[7]})) end
 return 1

@@ -2,7 +2,13 @@
 
 local function is_health(name) return string.sub(name, 1, 15) == '__healthcheck__' end
 
--- record appends to the history. Numbers go on where no record is kept.
+-- ends_in is what the record of a live lease says of its end, as JSON.
+local function ends_in(ends)
+  return '{"ends_in_ms":"' .. (ends == '-1' and ends or format('%.0f', ends - now)) .. '"}'
+end
+
+-- record appends to the history. Numbers go on where no record is kept. The
+-- details are JSON.
 local function record(kind, name, holder, token, before, after, renewals, why, details)
   if is_health(name) then return end
   local seq = call('INCR', seq_key)
@@ -12,7 +18,7 @@ local function record(kind, name, holder, token, before, after, renewals, why, d
   call('XADD', history_key, format('%.0f', seq) .. '-0',
     'at', micros, 'event', kind, 'resource', name, 'holder', holder, 'token', token,
     'before', before, 'after', after, 'renewals', renewals, 'why', why or '',
-    'details', details and cjson.encode(details) or '')
+    'details', details or '')
 end
 
 -- save_open keeps what a record of the lease's expiry needs: its own key is gone by

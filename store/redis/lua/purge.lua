@@ -20,5 +20,5 @@ if count == 0 or (count == 1 and as_table(call('XRANGE', history_key, through, t
 end
 call('XTRIM', history_key, 'MAXLEN', length - count)
 local details = {count = format('%.0f', count), through = string.match(through, '^%d+')}
-if HISTORY then record('purged', '', '', '0', 'available', 'available', '0', 'retention', details) end
+if HISTORY then record('purged', '', '', '0', 'available', 'available', '0', 'retention', cjson.encode(details)) end
 return count

@@ -42,5 +42,6 @@ if ARGV[11] == '1' then
 end
 -- include load
 -- include save_end
-if HISTORY then record('transferred', resource, to, next, row.state, row.state, row.renewals, '', {from = from}) end
+local details = {from = from, ends_in_ms = row.endsAt == '-1' and '-1' or format('%.0f', row.endsAt - now)}
+if HISTORY then record('transferred', resource, to, next, row.state, row.state, row.renewals, '', cjson.encode(details)) end
 return answer('', row)
