@@ -316,7 +316,7 @@ func (b *tab) fill(selector, text string) {
 	eval[any](b, fmt.Sprintf(`document.querySelector(%q).value = %q, null`, selector, text))
 }
 
-// submit clicks on a button and waits for the page that answers.
+// submit clicks on a button or link and waits for the whole page that answers.
 func (b *tab) submit(selector string) {
 	b.t.Helper()
 	eval[any](b, `window.before = true, null`)
