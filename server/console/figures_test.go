@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,19 @@ func TestTexts(t *testing.T) {
 	}
 	if clockText(time.Time{}) != "–" || dayText(time.Time{}) != "–" {
 		t.Error("a zero time is written as a time")
+	}
+}
+
+func TestDetailTexts(t *testing.T) {
+	got := detailTexts(map[string]string{"ends_in_ms": "600000", "waited_ms": "400", "ended_ms_ago": "2500", "from": "ci:1"})
+	want := []string{"ended 2.5 s before", "for 10 min 00 s", "from=ci:1", "waited 400 ms"}
+	if !slices.Equal(got, want) {
+		t.Errorf("detailTexts() = %q, want %q", got, want)
+	}
+	for value, want := range map[string]string{"-1": "no end", "soon": "ends_in_ms=soon"} {
+		if got := detailTexts(map[string]string{"ends_in_ms": value}); len(got) != 1 || got[0] != want {
+			t.Errorf("detailTexts(ends_in_ms=%s) = %q, want %q", value, got, want)
+		}
 	}
 }
 

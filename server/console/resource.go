@@ -132,7 +132,7 @@ func (v *visit) readHistory(h leasehold.Historian, r leasehold.HistoryRequest) (
 type event struct {
 	leasehold.Record
 	Text    string   // what happened
-	Details []string // key=value
+	Details []string // key=value, or a length of time in words
 }
 
 var eventTexts = map[leasehold.Kind]string{
@@ -149,7 +149,7 @@ func newEvents(records []leasehold.Record) []event {
 		if e.Text == "" {
 			e.Text = strings.ReplaceAll(string(r.Kind), "_", " ")
 		}
-		e.Details = sortedPairs(r.Details)
+		e.Details = detailTexts(r.Details)
 		events[i] = e
 	}
 	return events

@@ -3,7 +3,11 @@ package console
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/leasehold/leasehold/machine"
 )
 
 // leftText writes how many seconds are left, as the script does while they run down.
@@ -38,6 +42,24 @@ func preciseText(d time.Duration) string {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
 	return spanText(d.Seconds())
+}
+
+// detailTexts writes the details of a record, lengths of time in words.
+func detailTexts(details map[string]string) []string {
+	texts := sortedPairs(details)
+	for i, text := range texts {
+		key, value, _ := strings.Cut(text, "=")
+		words := map[string]string{machine.DetailEndsIn: "for %s", machine.DetailEndedAgo: "ended %s before", "waited_ms": "waited %s"}[key]
+		ms, err := strconv.ParseInt(value, 10, 64)
+		switch {
+		case words == "" || err != nil:
+		case ms < 0:
+			texts[i] = leftText(-1)
+		default:
+			texts[i] = fmt.Sprintf(words, preciseText(time.Duration(ms)*time.Millisecond))
+		}
+	}
+	return texts
 }
 
 func clockText(t time.Time) string {
