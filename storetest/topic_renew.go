@@ -168,7 +168,7 @@ var limitChecks = []check{
 // limited gets a short lease with a limit of renewals.
 func (e *env) limited(resource string, most int) leasehold.Grant {
 	e.Helper()
-	r := e.brief(resource, "h")
+	r := e.request(resource, "h")
 	r.MaxRenewals = &most
 	g := e.grant(r)
 	if g.MaxRenewals != most {
@@ -213,7 +213,7 @@ func goesOnAtLimit(e *env) {
 	e.pass(e.short / 4)
 	e.reason("Renew past the limit", e.renewErr(g.Lease), leasehold.ReasonMaxRenewals)
 	l := e.held(g.Lease)
-	if !e.about(l.Remaining, e.short-e.short/4) {
+	if !e.about(l.Remaining, g.TTL-e.short/4) {
 		e.Errorf("a refused renewal left %v remaining", l.Remaining)
 	}
 	e.release(g.Lease)
