@@ -114,7 +114,7 @@ func TestResourceLives(t *testing.T) {
 	b.shows("#now", "ci:2")
 	b.shows("#queue", "Nobody waits")
 	b.shows("#history", "released")
-	b.shows("#history", "waited_ms=")
+	b.shows("#history", "waited ")
 	b.until(`document.querySelectorAll('#history .timeline rect:not(.track)').length === 2`)
 	b.checkMark()
 }
