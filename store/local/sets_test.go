@@ -387,3 +387,90 @@ func TestNameOfASetIsNew(t *testing.T) {
 		}
 	})
 }
+
+// At the limit a waiter can be served while room is made for it: it gets one lease.
+func TestServedWhileRoomIsMade(t *testing.T) {
+	shared := leasehold.Resources("a", "b")
+	for i := range shared {
+		shared[i].Mode = leasehold.Shared
+	}
+	requests := map[string]leasehold.AcquireRequest{
+		"a set":              claim("w", leasehold.Resources("a", "b")...),
+		"a shared set":       claim("w", shared...),
+		"a set with an id":   {Holder: "w", Claims: shared, TTL: time.Hour, ID: leasehold.NewID()},
+		"a name":             {Holder: "w", Resource: "a", TTL: time.Hour},
+		"a name with an id":  {Holder: "w", Resource: "a", TTL: time.Hour, ID: leasehold.NewID()},
+		"a name of the last": {Holder: "w", Resource: "c", TTL: time.Hour},
+	}
+	for name, r := range requests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, e *Engine, d *disk) {
+				for _, resource := range []string{"a", "b", "c"} {
+					mustAcquire(t, e, leasehold.AcquireRequest{
+						Holder: "h", Claims: leasehold.Resources(resource), TTL: time.Second})
+				}
+				r.Timeout = leasehold.NoTimeout
+				waiting := wait(t.Context(), e, r)
+				if _, err := e.SetSetting(t.Context(), leasehold.SettingMaxLeases, 2); err != nil {
+					t.Fatal(err)
+				}
+				if a := <-waiting; a.err != nil {
+					t.Fatalf("Wait = %v", a.err)
+				}
+				synctest.Wait()
+				e.inspect(func() {
+					checkSets(t, e)
+					if e.table.live != 1 {
+						t.Errorf("%d leases live, want the waiter's", e.table.live)
+					}
+				})
+			})
+		})
+	}
+}
+
+// The timer is late at times: who waits for a lease that has ended comes before a request
+// that is here sooner.
+func TestWaiterComesBeforeTheTimer(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		acquire(t, e, "r", "h", time.Second)
+		first := wait(t.Context(), e, leasehold.AcquireRequest{Resource: "r", Holder: "first", TTL: time.Hour, Timeout: leasehold.NoTimeout})
+		e.inspect(func() {
+			now := e.clock.now()
+			now.Clock += machine.Time(time.Second)
+			r := e.config.Fill(leasehold.AcquireRequest{Resource: "r", Holder: "second", TTL: time.Hour})
+			out := e.tryAcquire(now, r, leasehold.NewID(), nil)
+			e.apply(now, out)
+			if out.Granted || out.Row.Holder != "first" {
+				t.Errorf("the request got %+v, want held by first", out)
+			}
+		})
+		if a := <-first; a.err != nil {
+			t.Errorf("Wait = %v", a.err)
+		}
+	})
+}
+
+// A wait for other modes of a lease names who is in its way, not the lease itself.
+func TestUpgradeNamesTheOther(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		shared := leasehold.Claim{Pattern: "x", Mode: leasehold.Shared}
+		own := mustAcquire(t, e, claim("a", shared))
+		mustAcquire(t, e, claim("b", shared))
+		upgrade := leasehold.AcquireRequest{Holder: "a", ID: own.ID, TTL: time.Hour, Claims: leasehold.Resources("x"), Timeout: time.Second}
+		_, err := e.Acquire(t.Context(), upgrade)
+		wantBlocker(t, "Acquire", err, "b")
+		_, err = e.Wait(t.Context(), upgrade)
+		wantBlocker(t, "Wait", err, "b")
+		_, err = e.Acquire(t.Context(), claim("c", leasehold.Resources("x")...))
+		wantBlocker(t, "Acquire of another", err, "a")
+	})
+}
+
+func wantBlocker(t *testing.T, what string, err error, holder string) {
+	t.Helper()
+	refusal, _ := err.(*leasehold.Error)
+	if refusal == nil || refusal.Current == nil || refusal.Current.Holder != holder {
+		t.Errorf("%s = %+v, want a refusal that names %s", what, err, holder)
+	}
+}

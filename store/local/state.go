@@ -116,6 +116,9 @@ func (s *state) ready() error {
 // tryAcquire runs the rule on a request that is filled in. Rank is its position; nil:
 // it has none yet.
 func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id leasehold.ID, rank *position) machine.Outcome {
+	if rank == nil && s.queues[r.Resource] != nil {
+		s.serveBefore(now, s.table.row(r.Resource))
+	}
 	fresh := s.fresh(id)
 	s.checkLimits(now, r.Resource, r.Caller, &fresh)
 	if !s.plainOnly(&r) {
@@ -126,6 +129,14 @@ func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id l
 	}
 	conflicts := []machine.Row{s.table.row(r.Resource)}
 	return machine.Acquire(now, r, fresh, conflicts, s.table.known(r.ID), machine.Standard)
+}
+
+// serveBefore gives a lease that has ended to who waits for it before a request that is
+// here sooner than the timer. (Requests for sets yield to all who wait.)
+func (s *state) serveBefore(now machine.Instant, row machine.Row) {
+	if row.State.Locked() && row.Ends <= now.Clock {
+		s.apply(now, machine.Expire(now, row))
+	}
 }
 
 func (s *state) fresh(id leasehold.ID) machine.Fresh {

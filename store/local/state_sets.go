@@ -235,8 +235,8 @@ func (s *state) serveSet(now machine.Instant, p *position) (refused bool) {
 	}
 	w.id = freshID(w.req.ID)
 	out := s.tryAcquire(now, w.req, w.id, p)
-	if mustWait(out.Reason) {
-		return false
+	if p.waiter != w || mustWait(out.Reason) {
+		return false // it waits on, or was served while room was made for it
 	}
 	s.removeWaiter(p, false)
 	w.granted = true

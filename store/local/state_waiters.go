@@ -159,6 +159,9 @@ func (s *state) grantToWaiters(now machine.Instant, resource string) {
 		p := w.position
 		w.id = freshID(w.req.ID)
 		out := s.tryAcquire(now, w.req, w.id, p)
+		if p.waiter != w {
+			continue // served while room was made for it
+		}
 		if mustWait(out.Reason) {
 			return
 		}
