@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -32,10 +33,17 @@ const (
 func certain(err error) bool {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
-		return e.Severity != "FATAL" && e.Severity != "PANIC"
+		return !endsConnection(e)
 	}
 	var connect *pgconn.ConnectError
 	return errors.As(err, &connect)
+}
+
+// endsConnection reports whether the server ended the connection with the error. The
+// severity is in the server's language; a second field, which poolers may leave out, is not.
+func endsConnection(e *pgconn.PgError) bool {
+	severity := cmp.Or(e.SeverityUnlocalized, e.Severity)
+	return severity == "FATAL" || severity == "PANIC"
 }
 
 // writeFailure says what an error of a statement that commits means.
