@@ -21,7 +21,7 @@ func (s *Store) execute(ctx context.Context, op operation) (result, error) {
 			return res, err
 		},
 		After: func(ctx context.Context, res result, err error, received bool) {
-			if !received {
+			if !received || err != nil {
 				s.unreceived(ctx, op, res, err)
 			}
 		},

@@ -520,6 +520,28 @@ func TestCallerLeavesAMomentTooEarly(t *testing.T) {
 	})
 }
 
+// Nobody knows whether a grant happened, and nobody its id.
+func TestUnknownGrantIsReleased(t *testing.T) {
+	for name, ctx := range map[string]func(*env) context.Context{
+		"background": func(*env) context.Context { return context.Background() },
+		"test":       func(e *env) context.Context { return e.Context() },
+	} {
+		inBubble(t, func(e *env) {
+			e.service.afterSwap = func(int, cas.Write) error {
+				e.service.afterSwap = nil
+				e.service.setLoad(func(string) error { e.service.setLoad(nil); return down })
+				return lost
+			}
+			_, err := e.store.Acquire(ctx(e), request("h"))
+			e.want("Acquire", err, leasehold.ReasonUnknown)
+			synctest.Wait()
+			if s := e.status(); s.Locked() || s.Lease == nil || s.Lease.State != leasehold.StateReleased {
+				t.Errorf("%s: status = %+v, want a grant that was released", name, s.Lease)
+			}
+		})
+	}
+}
+
 // Nobody knows whether the grant of a caller who left happened.
 func TestCallerLeavesAndTheAnswerIsLost(t *testing.T) {
 	inBubble(t, func(e *env) {
