@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/leasehold/leasehold/internal/serve"
 	"github.com/leasehold/leasehold/open"
 )
 
@@ -69,11 +70,12 @@ func change(conn *sqlite.Conn, statement string, args ...any) (err error) {
 	return nil
 }
 
-func sqliteSuite(ctx context.Context, s *scope) ([]contender, error) {
-	dir := s.TempDir()
-	b := &bareSQLite{file: filepath.Join(dir, "bare.db"), conns: map[int]*sqlite.Conn{}}
+// bareStatements is the contender that acquires and releases by two statements in
+// transactions.
+func bareStatements(s *scope) contender {
+	b := &bareSQLite{file: filepath.Join(s.TempDir(), "bare.db"), conns: map[int]*sqlite.Conn{}}
 	s.Cleanup(b.close)
-	bare := contender{"two statements in transactions", func(ctx context.Context, worker int) error {
+	return contender{"two statements in transactions", func(ctx context.Context, worker int) error {
 		conn, err := b.conn(worker)
 		if err != nil {
 			return err
@@ -87,6 +89,44 @@ func sqliteSuite(ctx context.Context, s *scope) ([]contender, error) {
 		}
 		return change(conn, `DELETE FROM bare WHERE resource = ? AND id = ?`, resource(worker), id)
 	}}
-	ours, err := onStore(ctx, s, "store", open.SQLiteURL(filepath.Join(dir, "shared.db"))+"?mode=shared", nil)
+}
+
+func sharedSuite(ctx context.Context, s *scope) ([]contender, error) {
+	bare := bareStatements(s)
+	ours, err := onStore(ctx, s, "store", open.SQLiteURL(filepath.Join(s.TempDir(), "shared.db"))+"?mode=shared", nil)
 	return []contender{bare, ours}, err
+}
+
+// sqliteSuite has the embedded engine: on a file, in memory, and behind a server of this
+// process.
+func sqliteSuite(ctx context.Context, s *scope) ([]contender, error) {
+	all := []contender{bareStatements(s)}
+	server, err := startServer(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range []struct{ name, url string }{
+		{"file", open.SQLiteURL(filepath.Join(s.TempDir(), "leases.db"))},
+		{"file, through a server", server},
+		{"memory", "memory:"},
+	} {
+		ours, err := onStore(ctx, s, c.name, c.url, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ours)
+	}
+	return all, nil
+}
+
+// startServer returns the URL of a server on a file.
+func startServer(ctx context.Context, s *scope) (string, error) {
+	o := serve.Defaults()
+	o.Listen, o.BlobListen, o.Data = "127.0.0.1:0", serve.BlobOff, s.TempDir()
+	server, err := serve.Start(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	s.Cleanup(func() { _ = server.Close() })
+	return server.APIs()[0].URL, nil
 }

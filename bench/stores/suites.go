@@ -13,7 +13,7 @@ const ttl = 30 * time.Second
 
 // suites start a server and return the contenders on it, the bare client first.
 var suites = map[string]func(context.Context, *scope) ([]contender, error){
-	"redis": redisSuite, "postgres": postgresSuite, "etcd": etcdSuite, "surreal": surrealSuite, "sqlite-shared": sqliteSuite, "azblob": azblobSuite, "cosmos": cosmosSuite,
+	"redis": redisSuite, "postgres": postgresSuite, "etcd": etcdSuite, "surreal": surrealSuite, "sqlite": sqliteSuite, "sqlite-shared": sharedSuite, "azblob": azblobSuite, "cosmos": cosmosSuite,
 }
 
 // onStore is the contender that is the store at the URL.
