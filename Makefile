@@ -122,7 +122,7 @@ bench-readers: binary ## measure grants and blob reads beside event streams and 
 	cd bench/readers && $(GO) run . -leasehold ../../.bin/leasehold
 
 .PHONY: bench-stores
-bench-stores: deps deps-emulators ## measure each store beside its bare client, on this machine
+bench-stores: binary deps deps-emulators ## measure each store beside its bare client, on this machine
 	$(GO) run ./bench/stores
 
 .PHONY: bench-check

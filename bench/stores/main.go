@@ -26,6 +26,8 @@ type options struct {
 	workers int
 	each    time.Duration
 	profile string
+
+	leasehold string // the built program
 }
 
 func main() {
@@ -35,6 +37,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 16, "workers, each on a resource of its own")
 	flag.DurationVar(&o.each, "time", 3*time.Second, "how long each round takes for each contender")
 	flag.StringVar(&o.profile, "cpuprofile", "", "file for a CPU profile of this program")
+	flag.StringVar(&o.leasehold, "leasehold", ".bin/leasehold", "the built program, for the server")
 	flag.Parse()
 	o.stores = strings.Split(*names, ",")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -71,7 +74,7 @@ func run(ctx context.Context, o options) error {
 
 // measure starts one store's server and measures the contenders on it.
 func measure(ctx context.Context, o options, name string, start func(context.Context, *scope) ([]contender, error)) (err error) {
-	s, err := newScope()
+	s, err := newScope(o.leasehold)
 	if err != nil {
 		return err
 	}

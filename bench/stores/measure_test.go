@@ -46,7 +46,7 @@ func TestFailureOfAPair(t *testing.T) {
 
 // A server that cannot be started is an error, and everything else still ends.
 func TestScopeEnds(t *testing.T) {
-	s, err := newScope()
+	s, err := newScope("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,16 +7,17 @@ import (
 
 // scope is what a server's life is bound to, as a test is in tests.
 type scope struct {
-	dir      string
-	cleanups []func()
+	dir       string
+	leasehold string // the built program
+	cleanups  []func()
 }
 
 // failure is how Fatalf and Skipf leave the function that called them.
 type failure struct{ error }
 
-func newScope() (*scope, error) {
+func newScope(leasehold string) (*scope, error) {
 	dir, err := os.MkdirTemp("", "leasehold-bench-stores")
-	return &scope{dir: dir}, err
+	return &scope{dir: dir, leasehold: leasehold}, err
 }
 
 // close ends what was started, the last first, and turns a failure into an error.

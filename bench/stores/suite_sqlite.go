@@ -1,9 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"time"
 
@@ -11,7 +17,6 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"github.com/leasehold/leasehold/internal/serve"
 	"github.com/leasehold/leasehold/open"
 )
 
@@ -97,11 +102,11 @@ func sharedSuite(ctx context.Context, s *scope) ([]contender, error) {
 	return []contender{bare, ours}, err
 }
 
-// sqliteSuite has the embedded engine: on a file, in memory, and behind a server of this
-// process.
+// sqliteSuite has the embedded engine: on a file, behind the built program as a server,
+// and in memory.
 func sqliteSuite(ctx context.Context, s *scope) ([]contender, error) {
 	all := []contender{bareStatements(s)}
-	server, err := startServer(ctx, s)
+	server, err := startServer(s)
 	if err != nil {
 		return nil, err
 	}
@@ -119,14 +124,25 @@ func sqliteSuite(ctx context.Context, s *scope) ([]contender, error) {
 	return all, nil
 }
 
-// startServer returns the URL of a server on a file.
-func startServer(ctx context.Context, s *scope) (string, error) {
-	o := serve.Defaults()
-	o.Listen, o.BlobListen, o.Data = "127.0.0.1:0", serve.BlobOff, s.TempDir()
-	server, err := serve.Start(ctx, o)
+// listening finds the address that serve prints.
+var listening = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+
+// startServer returns the URL of the built program, which serves a file.
+func startServer(s *scope) (string, error) {
+	cmd := exec.Command(s.leasehold, "serve", "--listen", "127.0.0.1:0", "--blob-listen", "off", "--data", s.TempDir(), "--log-level", "error")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", err
 	}
-	s.Cleanup(func() { _ = server.Close() })
-	return server.APIs()[0].URL, nil
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("start leasehold: %w", err)
+	}
+	s.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	url := ""
+	for lines := bufio.NewScanner(out); url == "" && lines.Scan(); {
+		url = listening.FindString(lines.Text())
+	}
+	go io.Copy(io.Discard, out)
+	return url, nil
 }
