@@ -5,7 +5,7 @@
 // run, because machines are noisy and differ.
 //
 //	make bench-stores
-//	go run ./bench/stores -stores redis -rounds 3 -time 2s
+//	make binary; go run ./bench/stores -stores redis -rounds 3 -time 2s
 package main
 
 import (
