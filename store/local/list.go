@@ -18,14 +18,23 @@ const listShare = 0.15
 // wait for one step at most.
 func (e *Engine) List(ctx context.Context, r leasehold.ListRequest) (leasehold.LeasePage, error) {
 	l, err := newListing(r)
+	if err == nil {
+		err = e.inSteps(ctx, func(now machine.Instant) bool { return e.listStep(l, now) })
+	}
 	if err != nil {
 		return leasehold.LeasePage{}, e.opError("list", "", err)
 	}
+	return l.page, nil
+}
+
+// inSteps calls step in its turns until it is done, and then waits until all that the
+// steps saw is durable.
+func (e *Engine) inSteps(ctx context.Context, step func(machine.Instant) (done bool)) (err error) {
 	var seen seenBatches
-	for !l.done && err == nil {
+	for done := false; !done && err == nil; {
 		var b *batch
 		err = e.lists.Do(ctx, func() (err error) {
-			b, err = e.listStep(ctx, l)
+			done, b, err = e.oneStep(ctx, step)
 			return err
 		})
 		seen.add(b)
@@ -36,23 +45,25 @@ func (e *Engine) List(ctx context.Context, r leasehold.ListRequest) (leasehold.L
 	if err != nil && leasehold.ReasonOf(err) == "" {
 		err = unavailable(err) // the context ended before its turn came
 	}
-	if err != nil {
-		return leasehold.LeasePage{}, e.opError("list", "", err)
-	}
-	return l.page, nil
+	return err
 }
 
-// listStep continues the listing under one hold of the lock. It returns the
-// batch that what it saw depends on.
-func (e *Engine) listStep(ctx context.Context, l *listing) (*batch, error) {
+// oneStep calls step under one hold of the lock, and returns the batch that what it saw
+// depends on.
+func (e *Engine) oneStep(ctx context.Context, step func(machine.Instant) (done bool)) (done bool, _ *batch, _ error) {
 	if ctx.Err() != nil {
-		return nil, unavailable(context.Cause(ctx))
+		return false, nil, unavailable(context.Cause(ctx))
 	}
 	if err := e.lockReady(); err != nil {
-		return nil, err
+		return false, nil, err
 	}
 	defer e.mu.Unlock()
-	now := e.clock.now()
+	done = step(e.clock.now())
+	return done, e.batches.latest(), nil
+}
+
+// listStep continues the listing, and reports whether that is all.
+func (e *Engine) listStep(l *listing, now machine.Instant) (done bool) {
 	steps := 0
 	each := func(ent *entry) bool {
 		steps++
@@ -74,8 +85,7 @@ func (e *Engine) listStep(ctx context.Context, l *listing) (*batch, error) {
 	default:
 		e.table.from(l.from, each)
 	}
-	l.done = l.done || steps <= stepSize
-	return e.batches.latest(), nil
+	return l.done || steps <= stepSize
 }
 
 // listing is a List under way.
