@@ -2,12 +2,12 @@ package local
 
 import (
 	"context"
-	"encoding/base64"
 	"slices"
 	"strings"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/internal/lists"
 )
 
 // listShare is how much of the processors all lists may take together.
@@ -108,9 +108,9 @@ func newListing(r leasehold.ListRequest) (*listing, error) {
 	}
 	l := &listing{ListRequest: r, from: r.Prefix}
 	if r.Cursor != "" {
-		from, err := parseCursor("l", r.Cursor)
+		from, err := lists.ParseCursorOf("l", r.Cursor)
 		if err != nil || leasehold.CheckResource(from) != nil {
-			return nil, badCursor()
+			return nil, lists.BadCursor()
 		}
 		l.from = max(l.from, from)
 	}
@@ -127,7 +127,7 @@ func (l *listing) add(row machine.Row, now machine.Instant) bool {
 		return true
 	}
 	if len(l.page.Leases) == l.Limit {
-		l.page.Cursor = cursor("l", row.Resource)
+		l.page.Cursor = lists.CursorOf("l", row.Resource)
 		l.done = true
 		return false
 	}
@@ -153,23 +153,4 @@ func (l *listing) overlaps(claims []leasehold.Claim) bool {
 		return c.Namespace == l.Namespace &&
 			(l.Path == "" || machine.Overlaps(c, leasehold.Claim{Namespace: l.Namespace, Pattern: l.Path}))
 	})
-}
-
-// cursor makes an opaque cursor. The kind keeps those of lists and histories
-// apart.
-func cursor(kind, position string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + position))
-}
-
-func parseCursor(kind, c string) (string, error) {
-	text, err := base64.RawURLEncoding.DecodeString(c)
-	position, ours := strings.CutPrefix(string(text), kind+":")
-	if err != nil || !ours || cursor(kind, position) != c { // the decoder is lenient
-		return "", badCursor()
-	}
-	return position, nil
-}
-
-func badCursor() error {
-	return leasehold.Invalid("cursor", "is not one that this list gave out; start again without it")
 }
