@@ -106,6 +106,7 @@ var rules = map[importRule]string{
 	{From: "internal/prove", To: "internal/hook"}:                                             "a proof runs the command of the settings, never the hook's code",
 	{From: "...", To: "internal/testserver", Except: testsOnly}:                               "servers for tests are started by tests",
 	{From: "...", To: "internal/pipenet", Except: testsOnly}:                                  "a network for tests",
+	{From: "...", To: "internal/testchild", Except: testsOnly}:                                "a child is started by tests",
 	{From: "internal/repo", To: "...", Except: "internal/repo>."}:                             "what a file is called has nothing to do with stores",
 	{From: "internal/repo", To: "os/exec"}:                                                    "a hook has no time to start git",
 	{From: "internal/hook", To: "...", Except: "internal/hook>. internal/hook>internal/repo"}: "a hook uses any store; the program opens it",
