@@ -107,6 +107,7 @@ var rules = map[importRule]string{
 	{From: "...", To: "internal/testserver", Except: testsOnly}:                               "servers for tests are started by tests",
 	{From: "...", To: "internal/pipenet", Except: testsOnly}:                                  "a network for tests",
 	{From: "...", To: "internal/testchild", Except: testsOnly}:                                "a child is started by tests",
+	{From: "...", To: "internal/testbuffer", Except: testsOnly}:                               "a buffer for tests",
 	{From: "internal/repo", To: "...", Except: "internal/repo>."}:                             "what a file is called has nothing to do with stores",
 	{From: "internal/repo", To: "os/exec"}:                                                    "a hook has no time to start git",
 	{From: "internal/hook", To: "...", Except: "internal/hook>. internal/hook>internal/repo"}: "a hook uses any store; the program opens it",
