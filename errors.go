@@ -241,7 +241,7 @@ func (e *Error) overlap() string {
 	return fmt.Sprintf("; %.64q overlaps with %.64q at %.64q", e.Overlap.Requested, e.Overlap.Held, e.Overlap.Part)
 }
 
-// maxShownEdges keeps the message of a long circle readable; Cycle has all of it.
+// maxShownEdges keeps the message of a long cycle readable; Cycle has all of it.
 const maxShownEdges = 4
 
 // cycle says who waits for whom.

@@ -36,10 +36,10 @@ func wayBack(from string, last leasehold.WaitEdge, reached map[string]leasehold.
 	return cycle
 }
 
-// maxCycleText is how much of a circle a record keeps, in bytes.
+// maxCycleText is how much of a cycle a record keeps, in bytes.
 const maxCycleText = 8 << 10
 
-// DetailCycle adds a circle to the details of a record, as JSON in the form of the
+// DetailCycle adds a cycle to the details of a record, as JSON in the form of the
 // API's problems. Of a very long one it keeps the first part, and cycle_length says how
 // many belong to it.
 func DetailCycle(details map[string]string, cycle []leasehold.WaitEdge) {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestEngineAgrees compares the embedded engine with the naive store over random
-// histories: names, sets, modes, upgrades, waits with reservations, circles, notes,
+// histories: names, sets, modes, upgrades, waits with reservations, cycles, notes,
 // breaks, transfers, force-releases and time.
 func TestEngineAgrees(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ const (
 	breaksOnlyOne       flaw = "breaks only one of several"
 	ignoresReservations flaw = "ignores reservations"
 	reservesForEver     flaw = "reserves for ever"
-	waitsInCircles      flaw = "waits in circles"
+	waitsInCycles       flaw = "waits in cycles"
 	repeatsNotes        flaw = "shows a note twice"
 	losesClaims         flaw = "loses claims when it closes"
 )
@@ -103,7 +103,7 @@ var caught = map[flaw]string{
 	breaksOnlyOne:       "SetCalls/BreakByANameOfSeveral",
 	ignoresReservations: "Reservation/ALargeSetIsNotStarved",
 	reservesForEver:     "Reservation/EndsAfterOneTTL",
-	waitsInCircles:      "Deadlock/OfTwo",
+	waitsInCycles:       "Deadlock/OfTwo",
 	repeatsNotes:        "Notes/OfASetAreShownOnce",
 	losesClaims:         "Durability/SetsSurvive",
 }

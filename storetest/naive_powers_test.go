@@ -33,17 +33,17 @@ func (n *naive) Change(ctx context.Context, r leasehold.ChangeRequest) (leasehol
 }
 
 func (n *naive) Transfer(ctx context.Context, r leasehold.TransferRequest) (leasehold.Lease, error) {
-	var circle []leasehold.WaitEdge
+	var cycle []leasehold.WaitEdge
 	o, now, err := n.run(ctx, r.ValidateAll(), func(now machine.Instant) machine.Outcome {
 		row := n.row(n.where(r.Resource, r.ID))
 		o := machine.Transfer(now, r, n.fresh(), row, n.known(r.Proposed), n.policy())
-		if circle = n.circleAfter(o); circle != nil {
+		if cycle = n.cycleAfter(o); cycle != nil {
 			return machine.Outcome{Row: row, Reason: leasehold.ReasonDeadlock}
 		}
 		return o
 	})
-	if circle != nil {
-		return leasehold.Lease{}, deadlock(circle)
+	if cycle != nil {
+		return leasehold.Lease{}, deadlock(cycle)
 	}
 	if err != nil {
 		return leasehold.Lease{}, err

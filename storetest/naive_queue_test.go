@@ -97,7 +97,7 @@ func (n *naive) serveOnce() (answered bool) {
 			g.Waited = max(0, now.WallTime().Sub(w.since))
 		}
 		w.answer <- answer{Grant: g}
-		n.refuseCircles(now, o.Row.Holder)
+		n.refuseCycles(now, o.Row.Holder)
 	}
 	return answered
 }
@@ -205,10 +205,10 @@ func (n *naive) join(r leasehold.AcquireRequest) (*waiter, error) {
 	if w.queued = slices.Contains(n.waiters, w); !w.queued || !r.Sequence {
 		return w, nil
 	}
-	if circle := n.circle(r.Holder); circle != nil {
+	if cycle := n.cycle(r.Holder); cycle != nil {
 		n.dequeue(w)
 		n.serve() // it may have kept something free
-		return nil, deadlock(circle)
+		return nil, deadlock(cycle)
 	}
 	return w, nil
 }

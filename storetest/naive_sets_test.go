@@ -115,41 +115,41 @@ func (n *naive) waitsFor(holder string) (edges []leasehold.WaitEdge) {
 	return edges
 }
 
-func (n *naive) circle(holder string) []leasehold.WaitEdge {
-	if n.flaw == waitsInCircles {
+func (n *naive) cycle(holder string) []leasehold.WaitEdge {
+	if n.flaw == waitsInCycles {
 		return nil
 	}
 	return machine.Cycle(holder, n.waitsFor)
 }
 
-func deadlock(circle []leasehold.WaitEdge) error {
-	return &leasehold.Error{Reason: leasehold.ReasonDeadlock, Cycle: circle}
+func deadlock(cycle []leasehold.WaitEdge) error {
+	return &leasehold.Error{Reason: leasehold.ReasonDeadlock, Cycle: cycle}
 }
 
-// circleAfter returns the circle that a transfer would close.
-func (n *naive) circleAfter(o machine.Outcome) []leasehold.WaitEdge {
+// cycleAfter returns the cycle that a transfer would close.
+func (n *naive) cycleAfter(o machine.Outcome) []leasehold.WaitEdge {
 	if !o.Granted {
 		return nil
 	}
 	before := n.rows[o.Row.Resource]
 	n.rows[o.Row.Resource] = o.Row
 	defer func() { n.rows[o.Row.Resource] = before }()
-	return n.circle(o.Row.Holder)
+	return n.cycle(o.Row.Holder)
 }
 
-// refuseCircles ends the waits of a holder that a grant to it has made circles of.
-func (n *naive) refuseCircles(now machine.Instant, holder string) {
-	for circle := n.circle(holder); circle != nil; circle = n.circle(holder) {
+// refuseCycles ends the waits of a holder that a grant to it has made cycles of.
+func (n *naive) refuseCycles(now machine.Instant, holder string) {
+	for cycle := n.cycle(holder); cycle != nil; cycle = n.cycle(holder) {
 		i := slices.IndexFunc(n.waiters, func(w *waiter) bool {
-			return w.request.Holder == holder && w.request.Sequence && slices.Contains(covers(w.request), circle[0].Claim)
+			return w.request.Holder == holder && w.request.Sequence && slices.Contains(covers(w.request), cycle[0].Claim)
 		})
 		w := n.waiters[i]
 		n.dequeue(w)
 		details := map[string]string{}
-		machine.DetailCycle(details, circle)
+		machine.DetailCycle(details, cycle)
 		n.record(now, leasehold.Record{Kind: leasehold.KindFailed, Resource: w.request.Resource, Holder: holder,
 			Why: string(leasehold.ReasonDeadlock), Details: details})
-		w.answer <- answer{err: deadlock(circle)}
+		w.answer <- answer{err: deadlock(cycle)}
 	}
 }
 

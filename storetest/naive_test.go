@@ -86,7 +86,7 @@ func (n *naive) run(ctx context.Context, invalid error, decide func(machine.Inst
 		return o, now, n.refusal(now, o)
 	}
 	if o.Granted {
-		n.refuseCircles(now, o.Row.Holder)
+		n.refuseCycles(now, o.Row.Holder)
 	}
 	n.serve()
 	return o, now, nil

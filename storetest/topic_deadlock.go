@@ -10,20 +10,20 @@ import (
 )
 
 var deadlockChecks = []check{
-	{name: "OfTwo", run: circleOfTwo, needs: []Capability{Deadlocks}},
-	{name: "OfThree", run: circleOfThree, needs: []Capability{Deadlocks}},
-	{name: "OfOne", run: circleOfOne, needs: []Capability{Deadlocks}},
-	{name: "OfSets", run: circleOfSets, needs: []Capability{Deadlocks, Sets}},
+	{name: "OfTwo", run: cycleOfTwo, needs: []Capability{Deadlocks}},
+	{name: "OfThree", run: cycleOfThree, needs: []Capability{Deadlocks}},
+	{name: "OfOne", run: cycleOfOne, needs: []Capability{Deadlocks}},
+	{name: "OfSets", run: cycleOfSets, needs: []Capability{Deadlocks, Sets}},
 	{name: "TwoUpgraders", run: twoUpgraders, needs: []Capability{Deadlocks, Sets}},
-	{name: "UpgradesDoNotWaitForWaiters", run: upgradeIsNoCircle, needs: []Capability{Deadlocks, Sets}},
-	{name: "ThroughAReservation", run: circleThroughReservation, needs: []Capability{Deadlocks, Sets}},
-	{name: "ThroughTheSecondOfAQueue", run: circleThroughSecond, needs: []Capability{Deadlocks, Sets}},
-	{name: "ByATransfer", run: circleByTransfer, needs: []Capability{Deadlocks, Transfer}},
-	{name: "ByALaterGrant", run: circleByGrant, needs: []Capability{Deadlocks, Sets}},
-	{name: "WithoutSequenceNone", run: circleWithoutSequence, needs: []Capability{Deadlocks}},
+	{name: "UpgradesDoNotWaitForWaiters", run: upgradeIsNoCycle, needs: []Capability{Deadlocks, Sets}},
+	{name: "ThroughAReservation", run: cycleThroughReservation, needs: []Capability{Deadlocks, Sets}},
+	{name: "ThroughTheSecondOfAQueue", run: cycleThroughSecond, needs: []Capability{Deadlocks, Sets}},
+	{name: "ByATransfer", run: cycleByTransfer, needs: []Capability{Deadlocks, Transfer}},
+	{name: "ByALaterGrant", run: cycleByGrant, needs: []Capability{Deadlocks, Sets}},
+	{name: "WithoutSequenceNone", run: cycleWithoutSequence, needs: []Capability{Deadlocks}},
 	{name: "TheAbsentMakeNoEdge", run: absentMakeNoEdge, needs: []Capability{Deadlocks, KeptPlaces}},
 	{name: "NoFalseAlarm", run: noFalseAlarm, needs: []Capability{Deadlocks, Sets}},
-	{name: "AcquireIsJustRefused", run: circleOfAcquire, needs: []Capability{Deadlocks}},
+	{name: "AcquireIsJustRefused", run: cycleOfAcquire, needs: []Capability{Deadlocks}},
 }
 
 // sequence says that the holder does nothing else while it waits.
@@ -32,13 +32,13 @@ func sequence(r leasehold.AcquireRequest) leasehold.AcquireRequest {
 	return r
 }
 
-// edge is one of a circle, for a name.
+// edge is one of a cycle, for a name.
 func edge(holder, name, heldBy string) leasehold.WaitEdge {
 	return leasehold.WaitEdge{Holder: holder, Claim: leasehold.Claim{Pattern: name}, HeldBy: heldBy}
 }
 
-// circle expects a refusal that shows just this circle.
-func (e *env) circle(err error, want ...leasehold.WaitEdge) {
+// cycle expects a refusal that shows just this cycle.
+func (e *env) cycle(err error, want ...leasehold.WaitEdge) {
 	e.Helper()
 	if diff := cmp.Diff(want, e.reason("Wait", err, leasehold.ReasonDeadlock).Cycle); diff != "" {
 		e.Errorf("Cycle differs (-want +got):\n%s", diff)
@@ -55,10 +55,10 @@ func (w *waiter) refusedAtOnce() error {
 	return w.failed()
 }
 
-func circleOfTwo(e *env) {
+func cycleOfTwo(e *env) {
 	x, y := e.acquire("x", "a"), e.acquire("y", "b") // what is held says nothing of sequences
 	a := e.wait(sequence(e.request("y", "a")))
-	e.circle(e.wait(sequence(e.request("x", "b"))).refusedAtOnce(), edge("b", "x", "a"), edge("a", "y", "b"))
+	e.cycle(e.wait(sequence(e.request("x", "b"))).refusedAtOnce(), edge("b", "x", "a"), edge("a", "y", "b"))
 	a.still()
 	e.held(x.Lease)
 	e.held(y.Lease)
@@ -72,7 +72,7 @@ func circleOfTwo(e *env) {
 	e.wait(sequence(e.request("x", "b"))).still() // a waits for nobody now
 }
 
-func circleOfThree(e *env) {
+func cycleOfThree(e *env) {
 	x := e.acquire("x", "a")
 	e.acquire("y", "b")
 	e.acquire("z", "c")
@@ -80,29 +80,29 @@ func circleOfThree(e *env) {
 	e.wait(sequence(e.request("z", "b")))
 	e.wait(sequence(e.request("z", "bystander")))
 	r := sequence(e.request("x", "c"))
-	e.circle(e.wait(r).refusedAtOnce(), edge("c", "x", "a"), edge("a", "y", "b"), edge("b", "z", "c"))
+	e.cycle(e.wait(r).refusedAtOnce(), edge("c", "x", "a"), edge("a", "y", "b"), edge("b", "z", "c"))
 	e.release(x.Lease)
 	e.wait(r).granted()
 }
 
-func circleOfOne(e *env) {
+func cycleOfOne(e *env) {
 	g := e.acquire("x", "a")
-	e.circle(e.wait(sequence(e.request("x", "a"))).refusedAtOnce(), edge("a", "x", "a"))
+	e.cycle(e.wait(sequence(e.request("x", "a"))).refusedAtOnce(), edge("a", "x", "a"))
 	e.held(g.Lease)
 	if e.h.can(Sets) {
-		e.circle(e.wait(sequence(e.names("a", "y", "x"))).refusedAtOnce(), edge("a", "x", "a"))
+		e.cycle(e.wait(sequence(e.names("a", "y", "x"))).refusedAtOnce(), edge("a", "x", "a"))
 		e.free("y")
 	}
 	e.wait(sequence(withID(e.request("x", "a"), g.ID))).granted() // a repetition waits for nobody
 }
 
-func circleOfSets(e *env) {
+func cycleOfSets(e *env) {
 	e.grant(e.claims("a", leasehold.Paths("ns", "src/**")...))
 	e.grant(e.claims("b", shared(leasehold.Paths("ns", "docs/*"))...))
 	first := e.wait(sequence(e.claims("a", leasehold.Paths("ns", "docs/x")...)))
 	requested := leasehold.Claim{Namespace: "ns", Pattern: "src/main.go", Mode: leasehold.Shared}
 	err := e.wait(sequence(e.claims("b", leasehold.Claim{Pattern: "plain"}, requested))).refusedAtOnce()
-	e.circle(err, leasehold.WaitEdge{Holder: "b", Claim: requested, HeldBy: "a"},
+	e.cycle(err, leasehold.WaitEdge{Holder: "b", Claim: requested, HeldBy: "a"},
 		leasehold.WaitEdge{Holder: "a", Claim: first.request.Claims[0], HeldBy: "b"})
 	e.free("plain")
 	first.still()
@@ -118,7 +118,7 @@ func twoUpgraders(e *env) {
 	_, first := up("a")
 	g, second := up("b")
 	a := e.wait(first)
-	e.circle(e.wait(second).refusedAtOnce(), edge("b", "x", "a"), edge("a", "x", "b"))
+	e.cycle(e.wait(second).refusedAtOnce(), edge("b", "x", "a"), edge("a", "x", "b"))
 	if l := e.held(g.Lease); !slices.Equal(l.Claims, g.Claims) {
 		e.Errorf("after the refusal b's lease covers %v, want %v", l.Claims, g.Claims)
 	}
@@ -126,8 +126,8 @@ func twoUpgraders(e *env) {
 	a.atOnce()
 }
 
-// upgradeIsNoCircle has waiters that wait for the one who upgrades: it passes them.
-func upgradeIsNoCircle(e *env) {
+// upgradeIsNoCycle has waiters that wait for the one who upgrades: it passes them.
+func upgradeIsNoCycle(e *env) {
 	r := withID(sequence(e.sharing("h", "x")), e.id())
 	e.grant(r)
 	other := e.grant(e.sharing("other", "x"))
@@ -136,58 +136,58 @@ func upgradeIsNoCircle(e *env) {
 	e.oneByOne(other.Lease, e.wait(r), writer, set)
 }
 
-// circleThroughReservation has a wait for what is free, but kept for one that waits
+// cycleThroughReservation has a wait for what is free, but kept for one that waits
 // for a.
-func circleThroughReservation(e *env) {
+func cycleThroughReservation(e *env) {
 	y := e.acquire("y", "a")
 	set := e.wait(sequence(e.names("set", "x", "y")))
-	e.circle(e.wait(sequence(e.request("x", "a"))).refusedAtOnce(), edge("a", "x", "set"), edge("set", "y", "a"))
+	e.cycle(e.wait(sequence(e.request("x", "a"))).refusedAtOnce(), edge("a", "x", "set"), edge("set", "y", "a"))
 	e.release(y.Lease)
 	set.atOnce()
 }
 
-// circleThroughSecond has one without a sequence first in the queue: who comes behind
+// cycleThroughSecond has one without a sequence first in the queue: who comes behind
 // it waits for the second, too.
-func circleThroughSecond(e *env) {
+func cycleThroughSecond(e *env) {
 	g := e.grant(e.sharing("a", "x"))
 	e.acquire("y", "other")
 	first, second := e.wait(e.request("x", "first")), e.wait(sequence(e.request("x", "second")))
 	requested := leasehold.Claim{Pattern: "x", Mode: leasehold.Shared}
 	err := e.wait(sequence(e.claims("a", leasehold.Claim{Pattern: "y"}, requested))).refusedAtOnce()
-	e.circle(err, leasehold.WaitEdge{Holder: "a", Claim: requested, HeldBy: "second"}, edge("second", "x", "a"))
+	e.cycle(err, leasehold.WaitEdge{Holder: "a", Claim: requested, HeldBy: "second"}, edge("second", "x", "a"))
 	e.oneByOne(g.Lease, first, second)
 }
 
-func circleByTransfer(e *env) {
+func cycleByTransfer(e *env) {
 	e.acquire("x", "a")
 	y := e.acquire("y", "other")
 	waits := e.wait(sequence(e.request("x", "b")))
 	a := e.wait(sequence(e.request("y", "a")))
 	_, err := e.transferErr(leasehold.TransferRequest{ID: y.ID, Resource: "y", To: "b", Proposed: e.id()})
-	e.circle(err, edge("b", "x", "a"), edge("a", "y", "b"))
+	e.cycle(err, edge("b", "x", "a"), edge("a", "y", "b"))
 	e.held(y.Lease)
 	waits.still()
 	a.still()
 	e.transfer(y.Lease, "harmless", e.id())
 }
 
-// circleByGrant has b wait for what a then acquires, which makes a circle of the wait
+// cycleByGrant has b wait for what a then acquires, which makes a cycle of the wait
 // of a.
-func circleByGrant(e *env) {
+func cycleByGrant(e *env) {
 	e.acquire("x", "b")
 	z := e.acquire("z", "other")
 	b, stuck := e.wait(e.soon(sequence(e.names("b", "y", "z")))), e.wait(sequence(e.request("x", "a")))
 	e.outlive(e.short) // b keeps nothing free any more
 	stuck.still()
 	y := e.acquire("y", "a")
-	e.circle(stuck.refusedAtOnce(), edge("a", "x", "b"), edge("b", "y", "a"))
+	e.cycle(stuck.refusedAtOnce(), edge("a", "x", "b"), edge("b", "y", "a"))
 	b.still()
 	e.release(y.Lease)
 	e.release(z.Lease)
 	b.atOnce()
 }
 
-func circleWithoutSequence(e *env) {
+func cycleWithoutSequence(e *env) {
 	for _, c := range []struct {
 		first, second func(leasehold.AcquireRequest) leasehold.AcquireRequest
 	}{
@@ -213,7 +213,7 @@ func absentMakeNoEdge(e *env) {
 	e.wait(r).abandon()
 	b := e.wait(sequence(e.request("x", "b")))
 	b.still()
-	e.circle(e.wait(r).refusedAtOnce(), edge("a", "y", "b"), edge("b", "x", "a"))
+	e.cycle(e.wait(r).refusedAtOnce(), edge("a", "y", "b"), edge("b", "x", "a"))
 	b.still()
 }
 
@@ -240,8 +240,8 @@ func noFalseAlarm(e *env) {
 	}
 }
 
-// circleOfAcquire does not wait, so it cannot wait for ever.
-func circleOfAcquire(e *env) {
+// cycleOfAcquire does not wait, so it cannot wait for ever.
+func cycleOfAcquire(e *env) {
 	e.acquire("x", "a")
 	e.acquire("y", "b")
 	e.wait(sequence(e.request("y", "a"))).still()

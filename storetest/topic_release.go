@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -178,13 +179,18 @@ func forceWakes(e *env) {
 }
 
 func forceInvalid(e *env) {
+	e.forceRefused("ReleaseHolder", power[leasehold.HolderReleaser](e).ReleaseHolder)
+}
+
+// forceRefused expects a force-release to refuse bad arguments.
+func (e *env) forceRefused(name string, force func(ctx context.Context, holder, why string) (int, error)) {
 	g := e.acquire("r", "h")
 	for what, holder := range badNames(leasehold.MaxHolder) {
-		_, err := power[leasehold.HolderReleaser](e).ReleaseHolder(e.Context(), holder, "")
-		e.invalid("ReleaseHolder with a holder "+what, err, "holder")
+		_, err := force(e.Context(), holder, "")
+		e.invalid(name+" with a holder "+what, err, "holder")
 	}
-	_, err := power[leasehold.HolderReleaser](e).ReleaseHolder(e.Context(), "h", longText(leasehold.MaxWhy+1))
-	e.invalid("ReleaseHolder with a reason too long", err, "reason")
+	_, err := force(e.Context(), "h", longText(leasehold.MaxWhy+1))
+	e.invalid(name+" with a reason too long", err, "reason")
 	e.held(g.Lease)
 }
 
@@ -243,14 +249,7 @@ func forceChildrenWakes(e *env) {
 }
 
 func forceChildrenInvalid(e *env) {
-	g := e.acquire("r", "h")
-	for what, holder := range badNames(leasehold.MaxHolder) {
-		_, err := power[leasehold.ChildReleaser](e).ReleaseWithChildren(e.Context(), holder, "")
-		e.invalid("ReleaseWithChildren with a holder "+what, err, "holder")
-	}
-	_, err := power[leasehold.ChildReleaser](e).ReleaseWithChildren(e.Context(), "h", longText(leasehold.MaxWhy+1))
-	e.invalid("ReleaseWithChildren with a reason too long", err, "reason")
-	e.held(g.Lease)
+	e.forceRefused("ReleaseWithChildren", power[leasehold.ChildReleaser](e).ReleaseWithChildren)
 }
 
 func forceChildrenRecorded(e *env) {

@@ -21,8 +21,8 @@ var waitsChecks = []check{
 	{name: "ForSets", run: waitsForSets, needs: []Capability{Waits, Sets}},
 	{name: "BehindAReservation", run: waitsBehindReservation, needs: []Capability{Waits, Sets}},
 	{name: "TheAbsentDoNotShow", run: waitsOfAbsent, needs: []Capability{Waits, KeptPlaces}},
-	{name: "RefusedCircleIsAnnounced", run: circleAnnounced, needs: []Capability{Deadlocks, Watching, History}},
-	{name: "CircleByAGrantIsRecorded", run: circleRecorded, needs: []Capability{Deadlocks, Sets, History}},
+	{name: "RefusedCycleIsAnnounced", run: cycleAnnounced, needs: []Capability{Deadlocks, Watching, History}},
+	{name: "CycleByAGrantIsRecorded", run: cycleRecorded, needs: []Capability{Deadlocks, Sets, History}},
 }
 
 // waits lists who waits. It expects plausible times, and removes them.
@@ -157,8 +157,8 @@ func waitsOfAbsent(e *env) {
 	again.granted()
 }
 
-// recordedCircle reads the circle from the details of a record.
-func (e *env) recordedCircle(r leasehold.Record, kind leasehold.Kind, want string) {
+// recordedCycle reads the cycle from the details of a record.
+func (e *env) recordedCycle(r leasehold.Record, kind leasehold.Kind, want string) {
 	e.Helper()
 	if r.Kind != kind || r.Why != string(leasehold.ReasonDeadlock) {
 		e.Errorf("the record is %s, %q, want %s by a deadlock", r.Kind, r.Why, kind)
@@ -180,7 +180,7 @@ func (e *env) recordedCircle(r leasehold.Record, kind leasehold.Kind, want strin
 	}
 }
 
-func circleAnnounced(e *env) {
+func cycleAnnounced(e *env) {
 	after := e.firstRecord()
 	e.acquire("x", "a")
 	e.acquire("y", "b")
@@ -189,13 +189,13 @@ func circleAnnounced(e *env) {
 	e.eventually("the watcher is there", func() bool { return w.count() == 2 })
 	e.reason("Wait", e.wait(sequence(e.request("x", "b"))).refusedAtOnce(), leasehold.ReasonDeadlock)
 	if w.collect(3); len(w.notices) == 3 {
-		e.recordedCircle(w.notices[2].Record, leasehold.KindRefused, "b waits for x of a; a waits for y of b; ")
+		e.recordedCycle(w.notices[2].Record, leasehold.KindRefused, "b waits for x of a; a waits for y of b; ")
 	}
 }
 
-// circleRecorded expects a wait that is refused later, because of a grant to its own
+// cycleRecorded expects a wait that is refused later, because of a grant to its own
 // holder, to say so in its record.
-func circleRecorded(e *env) {
+func cycleRecorded(e *env) {
 	e.acquire("x", "b")
 	e.acquire("z", "other")
 	e.wait(e.soon(sequence(e.names("b", "y", "z"))))
@@ -207,5 +207,5 @@ func circleRecorded(e *env) {
 	if err != nil || len(page.Records) != 1 {
 		e.Fatalf("History has %d failed waits, %v; want 1", len(page.Records), err)
 	}
-	e.recordedCircle(page.Records[0], leasehold.KindFailed, "a waits for x of b; b waits for y of a; ")
+	e.recordedCycle(page.Records[0], leasehold.KindFailed, "a waits for x of b; b waits for y of a; ")
 }

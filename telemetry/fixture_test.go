@@ -1,14 +1,12 @@
 package telemetry_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -17,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/leasehold/leasehold/internal/testbuffer"
 	"github.com/leasehold/leasehold/telemetry"
 )
 
@@ -27,12 +26,12 @@ type fixture struct {
 	reader *metric.ManualReader
 	spans  *tracetest.SpanRecorder
 	tracer *trace.TracerProvider
-	logs   *logBuffer
+	logs   *testbuffer.Buffer
 }
 
 func newFixture(tb testing.TB, o *telemetry.Options) *fixture {
 	tb.Helper()
-	f := &fixture{TB: tb, reader: metric.NewManualReader(), spans: tracetest.NewSpanRecorder(), logs: &logBuffer{}}
+	f := &fixture{TB: tb, reader: metric.NewManualReader(), spans: tracetest.NewSpanRecorder(), logs: &testbuffer.Buffer{}}
 	f.tracer = trace.NewTracerProvider(trace.WithSpanProcessor(f.spans))
 	var options telemetry.Options
 	if o != nil {
@@ -53,24 +52,6 @@ func newFixture(tb testing.TB, o *telemetry.Options) *fixture {
 		}
 	})
 	return f
-}
-
-// logBuffer is a buffer that goroutines may share.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // records returns the log so far.

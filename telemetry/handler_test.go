@@ -10,20 +10,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/leasehold/leasehold/internal/testbuffer"
 	"github.com/leasehold/leasehold/telemetry"
 )
 
 // TestHandlerConforms: with a span in the context or not, the handler obeys slog's
 // rules.
 func TestHandlerConforms(t *testing.T) {
-	var out *logBuffer
+	var out *testbuffer.Buffer
 	slogtest.Run(t, func(*testing.T) slog.Handler {
-		out = &logBuffer{}
+		out = &testbuffer.Buffer{}
 		return telemetry.Handler(slog.NewJSONHandler(out, nil))
 	}, func(t *testing.T) map[string]any { return decode(t, out) })
 }
 
-func decode(t *testing.T, out *logBuffer) map[string]any {
+func decode(t *testing.T, out *testbuffer.Buffer) map[string]any {
 	t.Helper()
 	var r map[string]any
 	if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
@@ -47,7 +48,7 @@ func TestHandlerAddsTheTrace(t *testing.T) {
 		}, map[string]any{"a": "b", "g": map[string]any{"c": "d", "h": map[string]any{"k": "v"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := &logBuffer{}
+			out := &testbuffer.Buffer{}
 			h := telemetry.Handler(slog.NewJSONHandler(out, nil))
 			if telemetry.Handler(h) != h {
 				t.Error("a handler was wrapped twice")

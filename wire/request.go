@@ -36,7 +36,7 @@ type AcquireRequest struct {
 	Blocking    bool              `json:"blocking,omitempty" doc:"Wait in the queue while the resource is held."`
 	TimeoutMS   *int64            `json:"timeout_ms,omitempty" doc:"How long to wait; 0 does not. Default: setting acquisition_timeout_ms."`
 	Priority    int               `json:"priority,omitempty" doc:"-100 to 100; higher is served first."`
-	Sequence    bool              `json:"sequence,omitempty" doc:"All requests of this holder are one sequence of work: a wait that would close a circle is refused at once."`
+	Sequence    bool              `json:"sequence,omitempty" doc:"All requests of this holder are one sequence of work: a wait that would close a cycle is refused at once."`
 }
 
 // Request returns the store's request and whether to wait.

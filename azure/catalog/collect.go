@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold/engine"
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 const (
@@ -64,10 +65,7 @@ func (c *Catalog) pause(ctx context.Context, woken <-chan struct{}, d time.Durat
 	case <-ctx.Done():
 		return
 	}
-	select {
-	case <-time.After(collectPause):
-	case <-ctx.Done():
-	}
+	sleep.For(ctx, collectPause)
 }
 
 // report logs a failure, unless the catalog is closing.

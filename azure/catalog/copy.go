@@ -80,7 +80,7 @@ func (c *Catalog) loadBoth(ctx context.Context, ref Ref, r CopyRequest) (*blob, 
 }
 
 // lockBoth locks one blob to write it and shares another one to read it, in the
-// order of their names so that nobody waits in a circle.
+// order of their names so that nobody waits in a cycle.
 func (c *Catalog) lockBoth(to, from Ref) (unlock func()) {
 	var held []heldLock
 	for _, path := range ordered(to.container().path(), from.container().path()) {

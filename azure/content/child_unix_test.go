@@ -9,10 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/leasehold/leasehold/internal/testchild"
 )
 
 func init() {
@@ -35,7 +36,7 @@ func TestMode(t *testing.T) {
 // grow any more.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	said, err := child(t.Context(), "full", dir).Output()
+	said, err := testchild.Command(t.Context(), "full", dir).Output()
 	t.Logf("%s", said)
 	if err != nil || !strings.HasSuffix(string(said), "works again\n") {
 		t.Errorf("the process on a full disk = %v", err)
@@ -45,13 +46,12 @@ func TestFullDisk(t *testing.T) {
 // fillDisk writes more than there is room for, checks that this leaves nothing
 // behind and harms nothing, makes room, and goes on.
 func fillDisk(dir string) error {
-	signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit then fails with EFBIG
 	s, err := Open(dir, nil)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if err := limitFiles(256 << 10); err != nil {
+	if err := testchild.LimitFiles(256 << 10); err != nil {
 		return err
 	}
 	fits, _, err := s.Write(io.LimitReader(zeros{}, 100<<10), -1, 1<<20)
@@ -68,7 +68,7 @@ func fillDisk(dir string) error {
 			return err
 		}
 	}
-	if err := limitFiles(1 << 40); err != nil {
+	if err := testchild.LimitFiles(1 << 40); err != nil {
 		return err
 	}
 	again, _, err := s.Write(bytes.NewReader(make([]byte, 1<<20)), 1<<20, 1<<20)
@@ -92,13 +92,4 @@ func onlyFile(s *Store, c Chunk) error {
 		return fmt.Errorf("chunks has %v, %w", entries, err)
 	}
 	return s.Check(c)
-}
-
-func limitFiles(size uint64) error {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		return err
-	}
-	limit.Cur = min(size, limit.Max)
-	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
 }

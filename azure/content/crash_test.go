@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/leasehold/leasehold/internal/testchild"
 )
 
 // writeUntilKilled writes chunks, four at a time, until it is killed. It prints
@@ -101,7 +103,7 @@ func TestKill(t *testing.T) {
 // reported.
 func killed(t *testing.T, dir string) []Chunk {
 	t.Helper()
-	cmd := child(t.Context(), "writeUntilKilled", dir)
+	cmd := testchild.Command(t.Context(), "writeUntilKilled", dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

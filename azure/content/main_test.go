@@ -2,21 +2,15 @@ package content
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
-)
 
-// childEnv names the part that this test binary plays when a test starts it as
-// another process, which can be killed or lack space.
-const childEnv = "LEASEHOLD_TEST_CHILD"
+	"github.com/leasehold/leasehold/internal/testchild"
+)
 
 // children are the parts. Each gets the directory of a store.
 var children = map[string]func(dir string) error{
@@ -24,24 +18,8 @@ var children = map[string]func(dir string) error{
 }
 
 func TestMain(m *testing.M) {
-	part := os.Getenv(childEnv)
-	if part == "" {
-		os.Exit(m.Run())
-	}
-	code := 0
-	if err := children[part](os.Args[1]); err != nil {
-		fmt.Printf("error %v\n", err)
-		code = 1
-	}
-	syscall.Exit(code) // without what os.Exit does for coverage
-}
-
-// child makes the command that plays a part on a store.
-func child(ctx context.Context, part, dir string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, os.Args[0], dir)
-	cmd.Env = append(os.Environ(), childEnv+"="+part, "GORACE=halt_on_error=1 atexit_sleep_ms=0")
-	cmd.Stderr = os.Stderr
-	return cmd
+	testchild.Main(children)
+	os.Exit(m.Run())
 }
 
 func newStore(t testing.TB, o *Options) *Store {

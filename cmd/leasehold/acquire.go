@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/wire"
 	"github.com/spf13/cobra"
 )
@@ -157,7 +158,7 @@ func (a *app) acquireWaiting(ctx context.Context, s leasehold.Store, r leasehold
 			}
 		}
 		p.print("the server is away; asking again")
-		if !sleep(ctx, retryPause) {
+		if !sleep.For(ctx, retryPause) {
 			return g, err
 		}
 	}

@@ -222,9 +222,9 @@ func (a *app) hint(err error) string {
 	return ""
 }
 
-// deadlockHint is the way out of a circle of waiting holders.
+// deadlockHint is the way out of a cycle of waiting holders.
 func deadlockHint(together string) string {
-	return "release what you hold and begin again; " + together + " acquires all of it in one step, which cannot wait in a circle"
+	return "release what you hold and begin again; " + together + " acquires all of it in one step, which cannot wait in a cycle"
 }
 
 // narrowHint says what to leave out of a pattern that overlaps with another's.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/machine"
 )
 
@@ -50,7 +51,7 @@ func (a *app) newProgress() *progress {
 
 func (p *progress) poll(ctx context.Context, s leasehold.Store, r leasehold.AcquireRequest) {
 	defer close(p.done)
-	for pause := firstPoll; sleep(ctx, pause); pause = pollEvery {
+	for pause := firstPoll; sleep.For(ctx, pause); pause = pollEvery {
 		status, err := lookUp(ctx, s, r)
 		if err != nil {
 			continue // the wait itself reports what is wrong
@@ -98,18 +99,6 @@ func lookUpClaim(ctx context.Context, s leasehold.Store, c leasehold.Claim) (lea
 	}
 	page, err := lister.List(ctx, leasehold.ListRequest{Namespace: c.Namespace, Path: c.Pattern})
 	return leasehold.Status{Leases: page.Leases}, err
-}
-
-// sleep returns early when ctx ends, and then false.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // positionOf returns the waiter's position; 0 if it is not in the queue. Of

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 // lateRenewal renews a lease that the Manager has given up at its safety line,
@@ -75,12 +76,12 @@ func (l *lateRenewal) renewUntil(ctx context.Context) {
 		switch {
 		case err == nil:
 			pause = firstPause
-			sleep(ctx, max(ttl/3, longestPause/4))
+			sleep.For(ctx, max(ttl/3, longestPause/4))
 		case leaseEnded(err):
 			l.end(err)
 			return
 		default:
-			sleep(ctx, pause)
+			sleep.For(ctx, pause)
 			pause = min(2*pause, longestPause)
 		}
 	}

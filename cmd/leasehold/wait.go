@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/wire"
 	"github.com/spf13/cobra"
 )
@@ -137,7 +138,7 @@ func watchResource(ctx context.Context, s leasehold.Store, resource string) <-ch
 			if errors.Is(err, leasehold.ErrForbidden) || errors.Is(err, leasehold.ErrUnsupported) {
 				return
 			}
-			sleep(ctx, retryPause)
+			sleep.For(ctx, retryPause)
 		}
 	}()
 	return c

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/wire"
 	"github.com/spf13/cobra"
 )
@@ -90,7 +91,7 @@ func (a *app) watch(ctx context.Context, s leasehold.Store, r leasehold.WatchReq
 			return err
 		}
 		a.note("the watch was cut off; going on after record %d", r.After)
-		if !sleep(ctx, retryPause) {
+		if !sleep.For(ctx, retryPause) {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 const (
@@ -61,7 +63,7 @@ func again[T any](ctx context.Context, f func(context.Context) (T, error)) (T, e
 		limited, cancel := context.WithTimeout(ctx, callTimeout)
 		v, err := f(limited)
 		cancel()
-		if err == nil || n == tries || !mayPass(err) || !sleep(ctx, pause) {
+		if err == nil || n == tries || !mayPass(err) || !sleep.For(ctx, pause) {
 			return v, err
 		}
 	}
@@ -70,16 +72,4 @@ func again[T any](ctx context.Context, f func(context.Context) (T, error)) (T, e
 func mayPass(err error) bool {
 	_, used := errors.AsType[*InUseError](err)
 	return !used && !errors.Is(err, ErrMarkChanged)
-}
-
-// sleep returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 // Disturb breaks the network until ctx ends, each time for up to the time broken,
@@ -13,11 +15,8 @@ import (
 func (n *Network) Disturb(ctx context.Context, seed uint64, broken, healed time.Duration, others ...func()) int {
 	n.t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
-	sleep := func(most time.Duration) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(10*time.Millisecond + time.Duration(random.Int64N(int64(most)))):
-		}
+	pauseUpTo := func(most time.Duration) {
+		sleep.For(ctx, 10*time.Millisecond+time.Duration(random.Int64N(int64(most))))
 	}
 	slow := func() { n.Delay(20*time.Millisecond, 20*time.Millisecond) }
 	faults := append([]func(){n.Cut, slow, n.Reset, n.ResetRequests, n.Swallow}, others...)
@@ -25,9 +24,9 @@ func (n *Network) Disturb(ctx context.Context, seed uint64, broken, healed time.
 	count := 0
 	for ; ctx.Err() == nil; count++ {
 		faults[order[count%len(order)]]()
-		sleep(broken)
+		pauseUpTo(broken)
 		n.Heal()
-		sleep(healed)
+		pauseUpTo(healed)
 	}
 	return count
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // etcd calls etcd's JSON gateway.
@@ -79,19 +80,10 @@ func TestEtcdCluster(t *testing.T) {
 func TestEtcdPeers(t *testing.T) {
 	members, peers := testserver.EtcdPeers(t)
 	peers.CutOff(0)
-	eventually(t, "the others go on", func() bool { _, err := etcd(members[1].Addr, "kv/put", putKV); return err == nil })
+	process.Eventually(t, "the others go on", func() bool { _, err := etcd(members[1].Addr, "kv/put", putKV); return err == nil })
 	if got, err := etcd(members[0].Addr, "kv/put", putKV); err == nil {
 		t.Errorf("put at a member that is cut off = %v, want an error", got)
 	}
 	peers.Heal()
-	eventually(t, "it is back", func() bool { _, err := etcd(members[0].Addr, "kv/put", putKV); return err == nil })
-}
-
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(50 * time.Millisecond) { // polls a real server
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
+	process.Eventually(t, "it is back", func() bool { _, err := etcd(members[0].Addr, "kv/put", putKV); return err == nil })
 }

@@ -312,7 +312,7 @@ func TestListClaims(t *testing.T) {
 }
 
 // A waiter for several has them when the last is free, and a wait that would close a
-// circle is refused at once.
+// cycle is refused at once.
 func TestWaitForClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver(t, nil, nil)

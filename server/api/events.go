@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/server/internal/rest"
 	"github.com/leasehold/leasehold/wire"
 )
@@ -107,24 +108,14 @@ type eventWriter struct {
 // the client accepts no more.
 func (w *eventWriter) keepAlive(cancel context.CancelFunc) {
 	defer cancel()
-	if !w.pause(headerDelay) || w.write([]byte(": watching\n\n")) != nil {
+	if !sleep.For(w.ctx, headerDelay) || w.write([]byte(": watching\n\n")) != nil {
 		return
 	}
-	for w.pause(heartbeat) {
+	for sleep.For(w.ctx, heartbeat) {
 		err := w.c.s.streamTurns.Do(w.ctx, func() error { return w.write([]byte(": still here\n\n")) })
 		if err != nil {
 			return
 		}
-	}
-}
-
-// pause reports whether the stream is still there after it.
-func (w *eventWriter) pause(d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-w.ctx.Done():
-		return false
 	}
 }
 
@@ -144,7 +135,7 @@ func (w *eventWriter) send(notices []*leasehold.SharedNotice) error {
 			return err
 		}
 		notices = unwritten
-		w.pause(flushEvery)
+		sleep.For(w.ctx, flushEvery)
 	}
 	return nil
 }

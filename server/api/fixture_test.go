@@ -19,6 +19,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/pipenet"
+	"github.com/leasehold/leasehold/internal/testbuffer"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/store/memory"
 	"github.com/leasehold/leasehold/wire"
@@ -32,27 +33,10 @@ type driver struct {
 	*testing.T
 	server *Server
 	caller auth.Caller
-	log    *lockedBuffer
+	log    *testbuffer.Buffer
 
 	mu      sync.Mutex
 	replies []reply
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // newDriver serves the store, which it closes at the end; nil is a new memory
@@ -62,7 +46,7 @@ func newDriver(t *testing.T, store leasehold.Store, o *Options) *driver {
 	if store == nil {
 		store = memory.New()
 	}
-	d := &driver{T: t, caller: auth.Local, log: &lockedBuffer{}}
+	d := &driver{T: t, caller: auth.Local, log: &testbuffer.Buffer{}}
 	var options Options
 	if o != nil {
 		options = *o

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/server/auth"
 )
 
@@ -20,12 +21,10 @@ type longHistory struct {
 }
 
 func (s longHistory) History(ctx context.Context, _ leasehold.HistoryRequest) (leasehold.HistoryPage, error) {
-	select {
-	case <-time.After(s.takes):
-		return leasehold.HistoryPage{}, nil
-	case <-ctx.Done():
+	if !sleep.For(ctx, s.takes) {
 		return leasehold.HistoryPage{}, &leasehold.Error{Reason: leasehold.ReasonUnavailable, Cause: context.Cause(ctx)}
 	}
+	return leasehold.HistoryPage{}, nil
 }
 
 // A caller reads the history so many times at once and no more, and all callers

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/local"
 	"github.com/leasehold/leasehold/store/memory"
 )
@@ -24,12 +25,10 @@ type slow struct {
 }
 
 func (s *slow) pause(ctx context.Context) error {
-	select {
-	case <-time.After(s.takes):
-		return s.fails
-	case <-ctx.Done():
+	if !sleep.For(ctx, s.takes) {
 		return &leasehold.Error{Reason: leasehold.ReasonUnknown, Cause: context.Cause(ctx)}
 	}
+	return s.fails
 }
 
 func (s *slow) Acquire(ctx context.Context, r leasehold.AcquireRequest) (leasehold.Grant, error) {

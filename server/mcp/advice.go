@@ -123,7 +123,7 @@ func (c *call) ownAdvice(out Result) string {
 	return text + " If the lease_id is lost, wait until the lease ends."
 }
 
-// deadlockAdvice is the way out of a circle of waiting holders.
+// deadlockAdvice is the way out of a cycle of waiting holders.
 func (c *call) deadlockAdvice(e *leasehold.Error) string {
 	var own, wanted []string
 	for _, w := range e.Cycle {
@@ -135,12 +135,12 @@ func (c *call) deadlockAdvice(e *leasehold.Error) string {
 		}
 	}
 	if len(own) == 0 {
-		return "Release what you hold, then acquire all that you need in one lease_acquire, which cannot wait in a circle."
+		return "Release what you hold, then acquire all that you need in one lease_acquire, which cannot wait in a cycle."
 	}
 	if len(e.Cycle) == 1 {
 		return "You wait for your own lease on " + own[0] + ": release it first, or go on with it. lease_status with mine shows what you hold."
 	}
-	return fmt.Sprintf("Others wait for what you hold. Release your lease on %s with lease_release, then acquire %s and what you released in one lease_acquire, which cannot wait in a circle.",
+	return fmt.Sprintf("Others wait for what you hold. Release your lease on %s with lease_release, then acquire %s and what you released in one lease_acquire, which cannot wait in a cycle.",
 		strings.Join(own, ", "), strings.Join(wanted, ", "))
 }
 

@@ -14,7 +14,7 @@
 //     for, until when, where the two overlap, and the next call to make.
 //   - A wait ends after Options.MaxWait and keeps its place: each acquire has a lease id,
 //     the model's or one of ours, and the answer names it.
-//   - A wait that could never end is refused at once, with the circle and the way out.
+//   - A wait that could never end is refused at once, with the cycle and the way out.
 //   - What cannot be read exactly is refused by name, and then nothing happened.
 //   - A lease id stands only in the answer to its owner, and in no log.
 //

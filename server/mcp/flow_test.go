@@ -124,7 +124,7 @@ func TestRepeat(t *testing.T) {
 	})
 }
 
-// TestDeadlock: a wait that could never end is refused at once, with the circle and the
+// TestDeadlock: a wait that could never end is refused at once, with the cycle and the
 // way out, which works.
 func TestDeadlock(t *testing.T) {
 	eachTransport(t, Options{}, func(w *world, connect func(string) agent) {
@@ -158,7 +158,7 @@ func TestDeadlock(t *testing.T) {
 			t.Errorf("ben = %+v, want x and y", r)
 		}
 		if r := ben.call("lease_acquire", args{"resources": []string{"x"}, "wait_seconds": 50}); r.Code != "deadlock" || len(r.Cycle) != 1 || !strings.Contains(r.NextStep, "your own lease") {
-			t.Errorf("a wait for oneself = %+v, want a circle of one", r)
+			t.Errorf("a wait for oneself = %+v, want a cycle of one", r)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 // Of a store without a queue: the pauses between two attempts.
@@ -69,7 +70,7 @@ func (c *call) tryUntil(ctx context.Context, r leasehold.AcquireRequest, deadlin
 		if e := (*leasehold.Error)(nil); errors.As(err, &e) && e.RetryAfter > 0 {
 			left = min(left, e.RetryAfter)
 		}
-		if !sleep(ctx, min(pause, left)) {
+		if !sleep.For(ctx, min(pause, left)) {
 			return g, err
 		}
 	}
@@ -81,18 +82,6 @@ func mayWaitFor(err error) bool {
 	return reason == leasehold.ReasonHeld || reason == leasehold.ReasonBreaking
 }
 
-// sleep returns early when ctx ends, and then false.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // watchPosition reads the position after a while: once the wait is over, the store
 // shows the place to nobody. The function that it returns has the answer, and must be
 // called.
@@ -101,7 +90,7 @@ func (c *call) watchPosition(ctx context.Context, r leasehold.AcquireRequest, af
 	done, position := make(chan struct{}), 0
 	go func() {
 		defer close(done)
-		if sleep(ctx, after) {
+		if sleep.For(ctx, after) {
 			position = c.position(ctx, r)
 		}
 	}()

@@ -213,7 +213,7 @@ func (a *acquisition) reload(ctx context.Context, try int) (view, *failure) {
 			return v, f
 		}
 		a.seen = v.etag
-		if !sleep(ctx, time.Duration(try+1)*20*time.Millisecond+rand.N(30*time.Millisecond)) {
+		if !sleepWithin(ctx, time.Duration(try+1)*20*time.Millisecond+rand.N(30*time.Millisecond)) {
 			return v, &failure{kind: unsent, cause: errors.New("others were faster again and again")}
 		}
 	}
@@ -239,7 +239,7 @@ func (a *acquisition) abandon(ctx context.Context) {
 		ended := a.written.record
 		ended.ended, ended.mark, ended.metadata = true, newMark(), nil
 		_, _, f := a.service.store(ctx, &ended, leasehold.ID{}, a.written.etag)
-		if f == nil || f.kind == raced || !sleep(ctx, backoff(min(try, maxTries))) {
+		if f == nil || f.kind == raced || !sleepWithin(ctx, backoff(min(try, maxTries))) {
 			return // or it ends by itself
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/azblob"
@@ -53,17 +54,11 @@ func TestAzuriteBrokenNetwork(t *testing.T) {
 // breakNetwork breaks the network in one way after the other, with times between
 // in which it works.
 func breakNetwork(ctx context.Context, n *testserver.Network) {
-	wait := func(d time.Duration) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(d):
-		}
-	}
 	ways := []func(){n.Reset, n.Cut, func() { n.Delay(50*time.Millisecond, 30*time.Millisecond) }, n.ResetRequests, n.Swallow}
 	for i := 0; ctx.Err() == nil; i++ {
-		wait(400 * time.Millisecond)
+		sleep.For(ctx, 400*time.Millisecond)
 		ways[i%len(ways)]()
-		wait(250 * time.Millisecond)
+		sleep.For(ctx, 250*time.Millisecond)
 		n.Heal()
 	}
 	n.Heal()

@@ -19,6 +19,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 // service is the container: one method for each call that the store makes, with
@@ -60,7 +61,7 @@ func (s *service) repeat(ctx context.Context, safe bool, call func(context.Conte
 		case try+1 >= maxTries || !repeatable(f, safe):
 			return f
 		}
-		if !sleep(ctx, max(backoff(try), f.retryAfter)) {
+		if !sleepWithin(ctx, max(backoff(try), f.retryAfter)) {
 			return f
 		}
 	}
@@ -81,19 +82,12 @@ func backoff(try int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// sleep pauses, and reports false, without a pause, if no time is left after it.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleepWithin pauses, and reports false, without a pause, if no time is left after it.
+func sleepWithin(ctx context.Context, d time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return sleep.For(ctx, d)
 }
 
 // paused lets time pass before something is tried again: after a lost answer, and
@@ -101,7 +95,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func paused(ctx context.Context, err error, try int) bool {
 	var f *failure
 	waits := errors.As(err, &f) && (f.kind == lost || f.kind == unsent || f.kind == busy)
-	return !waits && try < maxTries || sleep(ctx, backoff(min(try, maxTries)))
+	return !waits && try < maxTries || sleepWithin(ctx, backoff(min(try, maxTries)))
 }
 
 // createContainer creates the container, unless another did or it must not.

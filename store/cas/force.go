@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/store/internal/calls"
 )
 
 // ReleaseHolder implements leasehold.HolderReleaser.
@@ -35,7 +35,7 @@ func (s *Store) ReleaseHolder(ctx context.Context, holder, why string) (int, err
 		if done {
 			return count, err
 		}
-		if !calls.Pause(ctx, backoff(n)) {
+		if !sleep.For(ctx, backoff(n)) {
 			return 0, f.failed(s.failures.New("force-release", "", leasehold.ReasonUnavailable, errContention))
 		}
 	}

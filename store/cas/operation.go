@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/store/internal/calls"
 	"github.com/leasehold/leasehold/store/internal/settings"
 )
 
@@ -76,7 +76,7 @@ func (s *Store) run(ctx context.Context, op operation) (result, error) {
 		if r.doubts == 1 {
 			continue // find out at once, before others write over the mark
 		}
-		if !calls.Pause(ctx, backoff(len(r.attempts))) {
+		if !sleep.For(ctx, backoff(len(r.attempts))) {
 			return result{}, r.failed(s.failures.New(op.name, op.resource, leasehold.ReasonUnavailable, errContention))
 		}
 	}
@@ -299,7 +299,7 @@ func (s *Store) undo(ctx context.Context, late machine.Row) error {
 			return nil
 		}
 		inDoubt := s.failures.Complete("", "", err, true).Reason == leasehold.ReasonUnknown
-		if !inDoubt && !errors.Is(err, ErrRaced) || !calls.Pause(ctx, backoff(n)) {
+		if !inDoubt && !errors.Is(err, ErrRaced) || !sleep.For(ctx, backoff(n)) {
 			return err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/machine"
-	"github.com/leasehold/leasehold/store/internal/calls"
 	"github.com/leasehold/leasehold/store/internal/settings"
 )
 
@@ -104,7 +104,7 @@ func (s *Store) SetSetting(ctx context.Context, key string, value any) (leasehol
 		if !errors.Is(err, ErrRaced) {
 			return changed, err
 		}
-		if !calls.Pause(ctx, backoff(n)) {
+		if !sleep.For(ctx, backoff(n)) {
 			return leasehold.Setting{}, s.failures.New("set", "", leasehold.ReasonUnavailable, errContention)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/store/chaos"
 	"github.com/leasehold/leasehold/store/local"
@@ -102,9 +103,9 @@ func openHost(t *testing.T, inner *local.Engine, name string, seed uint64) *host
 func (h *host) outages(ctx context.Context) {
 	r := rand.New(rand.NewPCG(h.seed, 0))
 	for ctx.Err() == nil {
-		wait(ctx, time.Hour+upTo(r, 2*time.Hour))
+		sleep.For(ctx, time.Hour+upTo(r, 2*time.Hour))
 		h.store.SetDown(true)
-		wait(ctx, time.Duration(r.ExpFloat64()*float64(dayTTL/2)))
+		sleep.For(ctx, time.Duration(r.ExpFloat64()*float64(dayTTL/2)))
 		h.store.SetDown(false)
 	}
 }
@@ -113,7 +114,7 @@ func (h *host) outages(ctx context.Context) {
 // them for a while. It stops with each when its context ends.
 func (h *host) work(ctx context.Context, first int, kept *tenures) {
 	r := rand.New(rand.NewPCG(h.seed, uint64(first)))
-	wait(ctx, upTo(r, time.Hour)) // not all in one moment
+	sleep.For(ctx, upTo(r, time.Hour)) // not all in one moment
 	for ctx.Err() == nil {
 		var open []*openTenure
 		for id := range dayBatch {
@@ -122,12 +123,12 @@ func (h *host) work(ctx context.Context, first int, kept *tenures) {
 				open = append(open, startTenure(held))
 			}
 		}
-		wait(ctx, upTo(r, 8*time.Hour))
+		sleep.For(ctx, upTo(r, 8*time.Hour))
 		for _, o := range open {
 			kept.add(o.end())
 			o.held.Release(ctx)
 		}
-		wait(ctx, upTo(r, 4*time.Hour))
+		sleep.For(ctx, upTo(r, 4*time.Hour))
 	}
 }
 
@@ -168,23 +169,14 @@ func waitAtStore(ctx context.Context, store *local.Engine, resource string, kept
 			return
 		}
 		k := tenure{resource: resource, holder: r.Holder, token: g.Token, from: time.Now()}
-		wait(ctx, time.Minute)
+		sleep.For(ctx, time.Minute)
 		k.to = time.Now()
 		kept.add(k)
 		store.Release(context.WithoutCancel(ctx), leasehold.ReleaseRequest{ID: g.ID})
-		wait(ctx, time.Hour)
+		sleep.For(ctx, time.Hour)
 	}
 }
 
 func upTo(r *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(most)))
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/cas"
 )
 
@@ -183,9 +184,7 @@ func (b *backend) call(ctx context.Context, kind access, request func() error) e
 		if !f.again() || n == maxRepeats || limited && time.Until(deadline) <= f.retryAfter {
 			return f.asError()
 		}
-		select {
-		case <-time.After(f.retryAfter):
-		case <-ctx.Done():
+		if !sleep.For(ctx, f.retryAfter) {
 			return f.asError()
 		}
 	}

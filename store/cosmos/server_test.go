@@ -27,6 +27,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/azurecred"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/cosmos"
@@ -145,9 +146,9 @@ func TestBadNetwork(t *testing.T) {
 			default:
 				network.Delay(20*time.Millisecond, 20*time.Millisecond)
 			}
-			sleep(ctx, 150*time.Millisecond)
+			sleep.For(ctx, 150*time.Millisecond)
 			network.Heal()
-			sleep(ctx, 300*time.Millisecond)
+			sleep.For(ctx, 300*time.Millisecond)
 		}
 	})
 	recording := storetest.Hammer(t, s, &storetest.LoadOptions{Workers: 16, Calls: soak.Rounds(25, 60), Resources: 4})
@@ -173,13 +174,6 @@ func TestBadNetwork(t *testing.T) {
 	_, err = s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
 	if err == nil || !errors.Is(err, leasehold.ErrUnavailable) && !errors.Is(err, leasehold.ErrUnknown) {
 		t.Errorf("Renew without an answer = %v, want unavailable or unknown", err)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 

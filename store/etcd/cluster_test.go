@@ -7,6 +7,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/cas"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 func acquire(t testing.TB, s *Store, resource string, ttl time.Duration) leasehold.Grant {
@@ -16,17 +17,6 @@ func acquire(t testing.TB, s *Store, resource string, ttl time.Duration) leaseho
 		t.Fatalf("Acquire(%q) = %v, want a grant", resource, err)
 	}
 	return g
-}
-
-// eventually waits until cond holds.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !cond(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		time.Sleep(10 * time.Millisecond) // polls a real server
-	}
 }
 
 // A change of the leader restarts the time of every lease: none ends early, and one
@@ -49,7 +39,7 @@ func TestLeaderChangeRestartsTTLs(t *testing.T) {
 	}
 	members[i].Kill()
 	killed := time.Since(started)
-	eventually(t, "there is a leader again", func() bool { _, ok := leader(t, client, members); return ok })
+	process.Eventually(t, "there is a leader again", func() bool { _, ok := leader(t, client, members); return ok })
 	after, err := s.Status(t.Context(), "r")
 	elected := time.Since(started)
 	if err != nil || !after.Locked() || after.Lease.Token != g.Token {
@@ -58,7 +48,7 @@ func TestLeaderChangeRestartsTTLs(t *testing.T) {
 	if after.Lease.Remaining <= before.Lease.Remaining {
 		t.Errorf("%v remain after the change and %v before it; want the time to have started again", after.Lease.Remaining, before.Lease.Remaining)
 	}
-	eventually(t, "the lease has ended", func() bool {
+	process.Eventually(t, "the lease has ended", func() bool {
 		status, err := s.Status(t.Context(), "r")
 		return err == nil && !status.Locked()
 	})
@@ -92,7 +82,7 @@ func TestRenewalAtAFormerLeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		members[i].Pause()
-		eventually(t, "another one leads", func() bool { _, ok := leader(t, all, others); return ok })
+		process.Eventually(t, "another one leads", func() bool { _, ok := leader(t, all, others); return ok })
 		time.Sleep(2 * time.Second) // time of the lease that the former leader does not count
 		sent := time.Now()
 		time.AfterFunc(50*time.Millisecond, members[i].Resume) // the request is there when it wakes up

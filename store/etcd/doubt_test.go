@@ -8,6 +8,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/cas"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // loseAnswer notes the last write of a resource as one whose answer was lost, which
@@ -61,7 +62,7 @@ func TestLostAnswerIsConfirmed(t *testing.T) {
 	acquire(t, s, "r", ttl)
 	id, _ := boundTo(t, s, "r")
 	mark := loseAnswer(t, s, "r", bound{id: id, seconds: 10, term: 1}, 0)
-	eventually(t, "time has passed", func() bool { _, left := boundTo(t, s, "r"); return left < ttl-2*time.Second })
+	process.Eventually(t, "time has passed", func() bool { _, left := boundTo(t, s, "r"); return left < ttl-2*time.Second })
 	if err := s.backend.Confirm(t.Context(), mark); err != nil {
 		t.Fatal(err)
 	}

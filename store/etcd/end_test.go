@@ -9,6 +9,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // boundTo is the etcd lease of a resource's key, and how long it lasts at least.
@@ -36,7 +37,7 @@ func TestLastSecondIsTheHolders(t *testing.T) {
 		const ttl = 3 * time.Second
 		until = time.Now().Add(ttl)
 		g = acquire(t, s, "r", ttl)
-		eventually(t, "less than a second remains", func() bool { _, left := boundTo(t, s, "r"); return left == 0 })
+		process.Eventually(t, "less than a second remains", func() bool { _, left := boundTo(t, s, "r"); return left == 0 })
 		return s, g, until
 	}
 	stillHeld := func(t *testing.T, s *Store, until time.Time) {
@@ -85,7 +86,7 @@ func TestLongBreakPeriodKeepsTheEnd(t *testing.T) {
 	s := openOn(t, client, nil)
 	acquire(t, s, "r", 10*time.Second)
 	before, _ := boundTo(t, s, "r")
-	eventually(t, "time has passed", func() bool { _, left := boundTo(t, s, "r"); return left < 9*time.Second })
+	process.Eventually(t, "time has passed", func() bool { _, left := boundTo(t, s, "r"); return left < 9*time.Second })
 	period := time.Minute
 	l, err := s.Break(t.Context(), leasehold.BreakRequest{Resource: "r", Period: &period})
 	if err != nil || l.State != leasehold.StateBreaking || l.Remaining > 10*time.Second {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 // access is what a call does.
@@ -25,6 +26,9 @@ const (
 // attempts is how often a call is made that may be repeated: another member may
 // answer.
 const attempts = 3
+
+// leaderPause is how long a call waits for a leader before it is made again.
+const leaderPause = 50 * time.Millisecond
 
 // call makes a call of etcd, each attempt with its share of the time: a member that
 // does not answer must not use up that in which another would.
@@ -43,22 +47,10 @@ func (b *backend) call(ctx context.Context, how access, request func(context.Con
 		switch {
 		case err == nil:
 			return nil
-		case leaderless && pause(ctx):
+		case leaderless && sleep.For(ctx, leaderPause):
 		case left == 0, leaderless, how == writing, ctx.Err() != nil, !transient(err):
 			return b.classify(ctx, how, err)
 		}
-	}
-}
-
-// pause waits a moment for a leader, and reports whether there is time left.
-func pause(ctx context.Context) bool {
-	timer := time.NewTimer(50 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

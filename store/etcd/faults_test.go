@@ -14,6 +14,7 @@ import (
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/cas"
 	"github.com/leasehold/leasehold/storetest"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // A dead server is ErrUnavailable or ErrUnknown everywhere, within the time.
@@ -28,7 +29,7 @@ func TestServerIsGone(t *testing.T) {
 		}
 	}
 	server.Start()
-	eventually(t, "it answers again", func() bool {
+	process.Eventually(t, "it answers again", func() bool {
 		_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
 		return err == nil
 	})
@@ -41,7 +42,7 @@ func TestNoLeader(t *testing.T) {
 	acquire(t, s, "r", time.Minute)
 	members[1].Kill()
 	members[2].Kill()
-	eventually(t, "the member knows that there is no leader", func() bool {
+	process.Eventually(t, "the member knows that there is no leader", func() bool {
 		started := time.Now()
 		_, err := s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "s", Holder: "h", TTL: time.Minute})
 		if took := time.Since(started); took > 5*time.Second {
@@ -50,7 +51,7 @@ func TestNoLeader(t *testing.T) {
 		return errors.Is(err, leasehold.ErrUnavailable) && strings.Contains(err.Error(), "no leader")
 	})
 	members[1].Start()
-	eventually(t, "two of three are enough", func() bool {
+	process.Eventually(t, "two of three are enough", func() bool {
 		status, err := s.Status(t.Context(), "r")
 		return err == nil && status.Locked()
 	})
@@ -254,7 +255,7 @@ func TestEtcdLeases(t *testing.T) {
 		_, err := s.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource})
 		must(t, err)
 	}
-	eventually(t, "what is too many is revoked", func() bool { return count() <= maxFree })
+	process.Eventually(t, "what is too many is revoked", func() bool { return count() <= maxFree })
 	// One that was revoked by somebody is replaced.
 	leases, err := client.Leases(t.Context())
 	must(t, err)

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/client/v3"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/internal/soak"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/cas"
@@ -25,10 +26,7 @@ func impatient(prefix string) *Options {
 // sleeper sleeps for random times until ctx ends.
 func sleeper(ctx context.Context, random *rand.Rand) func(least, most int) {
 	return func(least, most int) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(least+random.IntN(most)) * time.Millisecond):
-		}
+		sleep.For(ctx, time.Duration(least+random.IntN(most))*time.Millisecond)
 	}
 }
 
@@ -95,11 +93,11 @@ type cluster struct {
 // round starts with another one, since it may be short. It returns how much it did.
 func (c *cluster) disturb(ctx context.Context, t testing.TB, round int) (n int) {
 	random := rand.New(rand.NewPCG(uint64(round), 2))
-	sleep := sleeper(ctx, random)
+	pause := sleeper(ctx, random)
 	for ctx.Err() == nil {
 		i, ok := leader(t, c.client, c.members)
 		if !ok {
-			sleep(50, 50)
+			pause(50, 50)
 			continue
 		}
 		member := random.IntN(len(c.members)) // the leader, too
@@ -107,20 +105,20 @@ func (c *cluster) disturb(ctx context.Context, t testing.TB, round int) (n int) 
 		switch turn {
 		case 0:
 			c.members[i].Kill()
-			sleep(500, 1500)
+			pause(500, 1500)
 			c.members[i].Start()
 		case 1:
 			c.members[member].Pause()
-			sleep(1500, 2000)
+			pause(1500, 2000)
 			c.members[member].Resume()
 		case 2:
 			c.peers.CutOff([]int{i, member}[n/3%2])
-			sleep(1500, 2000)
+			pause(1500, 2000)
 			c.peers.Heal()
 		}
 		c.counts[turn]++
 		n++
-		sleep(300, 500)
+		pause(300, 500)
 	}
 	return n
 }

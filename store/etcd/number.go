@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/client/v3"
 
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/cas"
 )
 
@@ -41,12 +42,8 @@ func (b *backend) numberLoop(ctx context.Context) {
 			return
 		case <-b.records:
 		}
-		timer := time.NewTimer(numberAfter)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !sleep.For(ctx, numberAfter) {
 			return
-		case <-timer.C:
 		}
 		limited, cancel := context.WithTimeout(ctx, b.limit)
 		_, _ = b.number(limited)

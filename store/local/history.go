@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/internal/lists"
 )
 
 // History implements leasehold.Historian. It reads what is committed, so it
@@ -24,7 +25,7 @@ func (e *Engine) History(ctx context.Context, r leasehold.HistoryRequest) (lease
 	page := leasehold.HistoryPage{Records: records}
 	if len(records) > limit {
 		page.Records = records[:limit]
-		page.Cursor = cursor("h", strconv.FormatUint(records[limit-1].Seq, 10))
+		page.Cursor = lists.CursorOf("h", strconv.FormatUint(records[limit-1].Seq, 10))
 	}
 	return page, nil
 }
@@ -41,12 +42,12 @@ func historyQuery(r leasehold.HistoryRequest) (HistoryQuery, error) {
 		q.Limit = leasehold.DefaultPage
 	}
 	if r.Cursor != "" {
-		text, err := parseCursor("h", r.Cursor)
+		text, err := lists.ParseCursorOf("h", r.Cursor)
 		if err != nil {
 			return q, err
 		}
 		if q.Below, err = strconv.ParseUint(text, 10, 63); err != nil {
-			return q, badCursor()
+			return q, lists.BadCursor()
 		}
 	}
 	return q, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/internal/lists"
 )
 
 func TestHistoryNeedsItsJournal(t *testing.T) {
@@ -19,7 +20,7 @@ func TestHistoryNeedsItsJournal(t *testing.T) {
 		wantReason(t, "History", err, leasehold.ReasonUnavailable)
 		_, err = e.Cleanup(t.Context())
 		wantReason(t, "Cleanup", err, leasehold.ReasonUnavailable)
-		_, err = e.History(t.Context(), leasehold.HistoryRequest{Cursor: cursor("h", "x")})
+		_, err = e.History(t.Context(), leasehold.HistoryRequest{Cursor: lists.CursorOf("h", "x")})
 		wantReason(t, "History", err, leasehold.ReasonInvalid)
 	})
 }

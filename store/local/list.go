@@ -2,12 +2,12 @@ package local
 
 import (
 	"context"
-	"encoding/base64"
 	"slices"
 	"strings"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
+	"github.com/leasehold/leasehold/store/internal/lists"
 )
 
 // listShare is how much of the processors all lists may take together.
@@ -18,14 +18,23 @@ const listShare = 0.15
 // wait for one step at most.
 func (e *Engine) List(ctx context.Context, r leasehold.ListRequest) (leasehold.LeasePage, error) {
 	l, err := newListing(r)
+	if err == nil {
+		err = e.inSteps(ctx, func(now machine.Instant) bool { return e.listStep(l, now) })
+	}
 	if err != nil {
 		return leasehold.LeasePage{}, e.opError("list", "", err)
 	}
+	return l.page, nil
+}
+
+// inSteps calls step in its turns until it is done, and then waits until all that the
+// steps saw is durable.
+func (e *Engine) inSteps(ctx context.Context, step func(machine.Instant) (done bool)) (err error) {
 	var seen seenBatches
-	for !l.done && err == nil {
+	for done := false; !done && err == nil; {
 		var b *batch
 		err = e.lists.Do(ctx, func() (err error) {
-			b, err = e.listStep(ctx, l)
+			done, b, err = e.oneStep(ctx, step)
 			return err
 		})
 		seen.add(b)
@@ -36,23 +45,25 @@ func (e *Engine) List(ctx context.Context, r leasehold.ListRequest) (leasehold.L
 	if err != nil && leasehold.ReasonOf(err) == "" {
 		err = unavailable(err) // the context ended before its turn came
 	}
-	if err != nil {
-		return leasehold.LeasePage{}, e.opError("list", "", err)
-	}
-	return l.page, nil
+	return err
 }
 
-// listStep continues the listing under one hold of the lock. It returns the
-// batch that what it saw depends on.
-func (e *Engine) listStep(ctx context.Context, l *listing) (*batch, error) {
+// oneStep calls step under one hold of the lock, and returns the batch that what it saw
+// depends on.
+func (e *Engine) oneStep(ctx context.Context, step func(machine.Instant) (done bool)) (done bool, _ *batch, _ error) {
 	if ctx.Err() != nil {
-		return nil, unavailable(context.Cause(ctx))
+		return false, nil, unavailable(context.Cause(ctx))
 	}
 	if err := e.lockReady(); err != nil {
-		return nil, err
+		return false, nil, err
 	}
 	defer e.mu.Unlock()
-	now := e.clock.now()
+	done = step(e.clock.now())
+	return done, e.batches.latest(), nil
+}
+
+// listStep continues the listing, and reports whether that is all.
+func (e *Engine) listStep(l *listing, now machine.Instant) (done bool) {
 	steps := 0
 	each := func(ent *entry) bool {
 		steps++
@@ -74,8 +85,7 @@ func (e *Engine) listStep(ctx context.Context, l *listing) (*batch, error) {
 	default:
 		e.table.from(l.from, each)
 	}
-	l.done = l.done || steps <= stepSize
-	return e.batches.latest(), nil
+	return l.done || steps <= stepSize
 }
 
 // listing is a List under way.
@@ -98,9 +108,9 @@ func newListing(r leasehold.ListRequest) (*listing, error) {
 	}
 	l := &listing{ListRequest: r, from: r.Prefix}
 	if r.Cursor != "" {
-		from, err := parseCursor("l", r.Cursor)
+		from, err := lists.ParseCursorOf("l", r.Cursor)
 		if err != nil || leasehold.CheckResource(from) != nil {
-			return nil, badCursor()
+			return nil, lists.BadCursor()
 		}
 		l.from = max(l.from, from)
 	}
@@ -117,7 +127,7 @@ func (l *listing) add(row machine.Row, now machine.Instant) bool {
 		return true
 	}
 	if len(l.page.Leases) == l.Limit {
-		l.page.Cursor = cursor("l", row.Resource)
+		l.page.Cursor = lists.CursorOf("l", row.Resource)
 		l.done = true
 		return false
 	}
@@ -143,23 +153,4 @@ func (l *listing) overlaps(claims []leasehold.Claim) bool {
 		return c.Namespace == l.Namespace &&
 			(l.Path == "" || machine.Overlaps(c, leasehold.Claim{Namespace: l.Namespace, Pattern: l.Path}))
 	})
-}
-
-// cursor makes an opaque cursor. The kind keeps those of lists and histories
-// apart.
-func cursor(kind, position string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + position))
-}
-
-func parseCursor(kind, c string) (string, error) {
-	text, err := base64.RawURLEncoding.DecodeString(c)
-	position, ours := strings.CutPrefix(string(text), kind+":")
-	if err != nil || !ours || cursor(kind, position) != c { // the decoder is lenient
-		return "", badCursor()
-	}
-	return position, nil
-}
-
-func badCursor() error {
-	return leasehold.Invalid("cursor", "is not one that this list gave out; start again without it")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/internal/lists"
 )
 
 // A list of several steps is complete, whatever the page size, and a filter that
@@ -90,9 +91,9 @@ func TestListsTakeTurns(t *testing.T) {
 
 // FuzzCursor: a cursor is one that a page returned or ErrInvalid, never a panic.
 func FuzzCursor(f *testing.F) {
-	f.Add(cursor("l", "prod:us:**"))
-	f.Add(cursor("h", "42"))
-	f.Add(cursor("h", "-1"))
+	f.Add(lists.CursorOf("l", "prod:us:**"))
+	f.Add(lists.CursorOf("h", "42"))
+	f.Add(lists.CursorOf("h", "-1"))
 	f.Add("=")
 	f.Add("bDpcMA")
 	f.Fuzz(func(t *testing.T, c string) {
@@ -100,8 +101,8 @@ func FuzzCursor(f *testing.F) {
 		switch {
 		case err != nil && !errors.Is(err, leasehold.ErrInvalid):
 			t.Errorf("newListing(%q) = %v, want ErrInvalid", c, err)
-		case err == nil && c != "" && cursor("l", l.from) != c:
-			t.Errorf("newListing(%q) starts at %q, whose cursor is %q", c, l.from, cursor("l", l.from))
+		case err == nil && c != "" && lists.CursorOf("l", l.from) != c:
+			t.Errorf("newListing(%q) starts at %q, whose cursor is %q", c, l.from, lists.CursorOf("l", l.from))
 		}
 		q, err := historyQuery(leasehold.HistoryRequest{Cursor: c})
 		if err != nil && !errors.Is(err, leasehold.ErrInvalid) {

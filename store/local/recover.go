@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/internal/settings"
 )
@@ -93,9 +94,7 @@ func (e *Engine) reload(b *batch, cause error) (loaded, bool) {
 			e.log.LogAttrs(e.lifetime, slog.LevelError, "the store cannot be loaded again yet; it is tried until it can",
 				slog.String("store", e.kind), slog.Any("error", err))
 		}
-		select {
-		case <-time.After(pause):
-		case <-e.lifetime.Done():
+		if !sleep.For(e.lifetime, pause) {
 			return loaded{}, false
 		}
 	}

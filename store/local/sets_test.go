@@ -268,8 +268,8 @@ func TestNamespaceIsFull(t *testing.T) {
 	})
 }
 
-// A waiter that another grant to its own holder puts into a circle is refused then.
-func TestGrantClosesACircle(t *testing.T) {
+// A waiter that another grant to its own holder puts into a cycle is refused then.
+func TestGrantClosesACycle(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		request := func(holder, resource string) leasehold.AcquireRequest {
 			return leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: time.Hour, Sequence: true}
@@ -297,9 +297,9 @@ func TestGrantClosesACircle(t *testing.T) {
 	})
 }
 
-// A commit that fails can undo the end of a lease and so close a circle: the later of the
+// A commit that fails can undo the end of a lease and so close a cycle: the later of the
 // waits is refused then.
-func TestRecoveryClosesACircle(t *testing.T) {
+func TestRecoveryClosesACycle(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
 		request := func(holder, resource string) leasehold.AcquireRequest {
 			return leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: time.Hour, Sequence: true}
@@ -320,7 +320,7 @@ func TestRecoveryClosesACircle(t *testing.T) {
 		a := <-ofA
 		wantReason(t, "Wait of a for y of b, which waits for x of a again", a.err, leasehold.ReasonDeadlock)
 		if cycle := a.err.(*leasehold.Error).Cycle; len(cycle) != 2 {
-			t.Errorf("the circle is %v, want one of two", cycle)
+			t.Errorf("the cycle is %v, want one of two", cycle)
 		}
 		e.inspect(func() { checkSets(t, e) })
 		if len(ofB) > 0 {

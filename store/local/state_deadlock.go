@@ -19,7 +19,7 @@ type waitGraph struct {
 	moved, to string
 }
 
-// cycle returns the circle that the waiter is in, or nil.
+// cycle returns the cycle that the waiter is in, or nil.
 func (g waitGraph) cycle(w *waiter) []leasehold.WaitEdge {
 	first := true
 	return machine.Cycle(w.req.Holder, func(holder string) []leasehold.WaitEdge {
@@ -81,7 +81,7 @@ func (s *state) upgrades(r leasehold.AcquireRequest) bool {
 	return ent != nil && ent.row.Claims != nil && ent.row.State.Locked() && ent.row.Holder == r.Holder
 }
 
-// checkWait returns the circle that a waiter closes, or nil. Without Sequence it closes
+// checkWait returns the cycle that a waiter closes, or nil. Without Sequence it closes
 // none.
 func (s *state) checkWait(now machine.Instant, w *waiter) []leasehold.WaitEdge {
 	if !w.req.Sequence {
@@ -111,14 +111,14 @@ func (s *state) checkTransfer(now machine.Instant, out machine.Outcome) machine.
 	return out
 }
 
-// refuseCycles refuses the waits of a holder that a grant to it has closed to a circle.
+// refuseCycles refuses the waits of a holder that a grant to it has closed to a cycle.
 func (s *state) refuseCycles(now machine.Instant, holder string) {
 	for w := range s.sequences[holder] {
 		s.refuseCycle(now, w)
 	}
 }
 
-// refuseAllCycles refuses, of the waits in a circle, the latest.
+// refuseAllCycles refuses, of the waits in a cycle, the latest.
 func (s *state) refuseAllCycles(now machine.Instant) {
 	var all []*waiter
 	for _, of := range s.sequences {
@@ -132,7 +132,7 @@ func (s *state) refuseAllCycles(now machine.Instant) {
 	}
 }
 
-// refuseCycle refuses the wait if it is in a circle.
+// refuseCycle refuses the wait if it is in a cycle.
 func (s *state) refuseCycle(now machine.Instant, w *waiter) {
 	cycle := s.checkWait(now, w)
 	if cycle == nil {

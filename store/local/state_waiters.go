@@ -309,7 +309,7 @@ func (s *state) recordFailure(now, left machine.Instant, w *waiter, why string) 
 	s.recordFailedWait(now, left, w, why, nil)
 }
 
-// recordFailedWait is recordFailure with the circle that the wait was part of.
+// recordFailedWait is recordFailure with the cycle that the wait was part of.
 func (s *state) recordFailedWait(now, left machine.Instant, w *waiter, why string, cycle []leasehold.WaitEdge) {
 	row := s.table.row(w.req.Resource).At(now)
 	waited := time.Duration(left.Clock - w.position.since).Milliseconds()

@@ -25,22 +25,7 @@ func (e *Engine) Waits(ctx context.Context, limit int) (leasehold.WaitList, erro
 		limit = leasehold.DefaultPage
 	}
 	w := waitListing{limit: limit}
-	var seen seenBatches
-	var err error
-	for !w.done && err == nil {
-		var b *batch
-		err = e.lists.Do(ctx, func() (err error) {
-			b, err = e.waitsStep(ctx, &w)
-			return err
-		})
-		seen.add(b)
-	}
-	if err == nil {
-		err = seen.durable(ctx)
-	}
-	if err != nil && leasehold.ReasonOf(err) == "" {
-		err = unavailable(err) // the context ended before its turn came
-	}
+	err := e.inSteps(ctx, func(now machine.Instant) bool { return e.waitsStep(&w, now) })
 	if err != nil {
 		return leasehold.WaitList{}, e.opError("waits", "", err)
 	}
@@ -52,21 +37,11 @@ type waitListing struct {
 	limit int
 	after uint64 // the order of the last position looked at
 	list  leasehold.WaitList
-	done  bool
 }
 
-// waitsStep continues the listing under one hold of the lock. It returns the batch that
-// what it saw depends on.
-func (e *Engine) waitsStep(ctx context.Context, l *waitListing) (*batch, error) {
-	if ctx.Err() != nil {
-		return nil, unavailable(context.Cause(ctx))
-	}
-	if err := e.lockReady(); err != nil {
-		return nil, err
-	}
-	defer e.mu.Unlock()
-	now := e.clock.now()
-	l.done = true
+// waitsStep continues the listing, and reports whether that is all.
+func (e *Engine) waitsStep(l *waitListing, now machine.Instant) (done bool) {
+	done = true
 	l.list.Total = e.present.Len()
 	work := 0
 	e.present.AscendGreaterOrEqual(&position{order: l.after + 1}, func(p *position) bool {
@@ -74,7 +49,7 @@ func (e *Engine) waitsStep(ctx context.Context, l *waitListing) (*batch, error) 
 			return false
 		}
 		if work >= stepSize {
-			l.done = false // continue from this one
+			done = false // continue from this one
 			return false
 		}
 		s := waitScan{state: &e.state, now: now, p: p}
@@ -83,7 +58,7 @@ func (e *Engine) waitsStep(ctx context.Context, l *waitListing) (*batch, error) 
 		work += s.seen
 		return true
 	})
-	return e.batches.latest(), nil
+	return done
 }
 
 // waitScan describes one waiter.

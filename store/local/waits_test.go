@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/machine"
 )
 
 // A list of many waiters is copied in steps, each of which holds the lock for a bounded
@@ -29,14 +30,17 @@ func TestWaitsAreListedInSteps(t *testing.T) {
 		synctest.Wait()
 		l := waitListing{limit: leasehold.MaxPage}
 		steps := 0
-		for ; !l.done; steps++ {
+		err := e.inSteps(t.Context(), func(now machine.Instant) bool {
+			steps++
 			before := len(l.list.Waits)
-			if _, err := e.waitsStep(t.Context(), &l); err != nil {
-				t.Fatal(err)
-			}
+			done := e.waitsStep(&l, now)
 			if n := len(l.list.Waits) - before; n > stepSize {
-				t.Fatalf("one hold of the lock lists %d waiters, want at most %d", n, stepSize)
+				t.Errorf("one hold of the lock lists %d waiters, want at most %d", n, stepSize)
 			}
+			return done
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 		if steps < 10 {
 			t.Errorf("%d waiters are listed in %d steps, want many: each counts those before it", len(l.list.Waits), steps)

@@ -16,6 +16,7 @@ import (
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/sqltx"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // holdRow locks a resource's row in a transaction of its own until free is called.
@@ -31,7 +32,7 @@ func holdRow(t *testing.T, s *Store, resource string) (free func()) {
 // blocked waits until a statement waits for a lock.
 func blocked(t *testing.T, s *Store) {
 	t.Helper()
-	eventually(t, "somebody waits for the lock", func() bool {
+	process.Eventually(t, "somebody waits for the lock", func() bool {
 		var n int
 		must(t, s.db.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'`, s.db.opts.Schema+`"`).Scan(&n))
@@ -267,7 +268,7 @@ func TestServerIsGone(t *testing.T) {
 		}
 	}
 	server.Start()
-	eventually(t, "it works again", func() bool {
+	process.Eventually(t, "it works again", func() bool {
 		_, err := s.Renew(ctx, leasehold.RenewRequest{ID: g.ID})
 		return err == nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/store/sqltx"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // A transaction that has drawn its number and is not committed holds readers back,
@@ -69,7 +70,7 @@ func TestRecordDrawsItsNumberAfterTheID(t *testing.T) {
 		})
 		written <- err
 	}()
-	eventually(t, "the number is drawn", func() bool {
+	process.Eventually(t, "the number is drawn", func() bool {
 		var drawn int
 		must(t, s.db.pool.QueryRow(ctx, `SELECT last_value FROM "`+s.db.opts.Schema+`".lease_records`).Scan(&drawn))
 		return drawn == 2

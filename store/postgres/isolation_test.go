@@ -10,6 +10,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/move"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // Where transactions are "repeatable read" unless they say otherwise, a statement
@@ -37,7 +38,7 @@ func TestMarkIsSeenInOtherIsolation(t *testing.T) {
 				_, err := s.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: "b", TTL: time.Minute})
 				acquired <- err
 			}()
-			eventually(t, "the acquire waits for the lock", func() bool {
+			process.Eventually(t, "the acquire waits for the lock", func() bool {
 				var n int
 				must(t, other.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = $1::regclass",
 					s.db.opts.Schema+".leases").Scan(&n))

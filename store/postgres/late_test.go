@@ -6,6 +6,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // A renewal whose answer comes after the old end is undone, but not if the lease was
@@ -24,7 +25,7 @@ func TestLateRenewalLeavesALaterOneAlone(t *testing.T) {
 	network.Delay(time.Minute, 0)
 	late := make(chan error, 1)
 	go func() { late <- renew(slow, time.Minute) }()
-	eventually(t, "the late renewal is stored", func() bool {
+	process.Eventually(t, "the late renewal is stored", func() bool {
 		s, err := fast.Status(t.Context(), "r")
 		return err == nil && s.Lease.Renewals == 2
 	})

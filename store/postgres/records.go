@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/sqltx"
 )
 
@@ -46,9 +47,7 @@ func (d *db) decidedUpTo(ctx context.Context) (uint64, error) {
 		if err != nil || decided >= r.drawn || time.Since(started) > waitDecided {
 			return decided, err
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if !sleep.For(ctx, wait) {
 			return 0, context.Cause(ctx)
 		}
 	}

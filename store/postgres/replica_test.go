@@ -6,6 +6,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 // A commit whose wait for a synchronous replica was given up is committed here and
@@ -19,7 +20,7 @@ func TestCommitWithoutItsReplicaIsUnknown(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		must(t, err)
 	}
-	eventually(t, "the replica is waited for", func() bool {
+	process.Eventually(t, "the replica is waited for", func() bool {
 		var names string
 		must(t, pool.QueryRow(t.Context(), "SHOW synchronous_standby_names").Scan(&names))
 		return names == "nobody"

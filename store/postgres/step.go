@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/sqltx"
 )
@@ -298,10 +299,7 @@ func (t *transaction) afterLostCommit(ctx context.Context, err error) (sqltx.Don
 		case lookErr == nil && status != "in progress", ctx.Err() != nil:
 			return sqltx.Done{}, unknown(err)
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
+		sleep.For(ctx, wait)
 	}
 }
 

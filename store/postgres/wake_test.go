@@ -2,10 +2,7 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +11,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/storetest"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 func acquire(t testing.TB, s *Store, resource, holder string, ttl time.Duration) leasehold.Grant {
@@ -29,16 +27,6 @@ func release(t testing.TB, s *Store, l leasehold.Lease) {
 	t.Helper()
 	if _, err := s.Release(t.Context(), leasehold.ReleaseRequest{ID: l.ID, Resource: l.Resource}); err != nil {
 		t.Fatalf("Release(%q) = %v, want success", l.Resource, err)
-	}
-}
-
-// eventually waits until cond holds.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(5 * time.Millisecond) { // polls a real server
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
 	}
 }
 
@@ -98,7 +86,7 @@ func TestNotifiesOnlyWhereSomebodyWaits(t *testing.T) {
 	waiter.Go(func() {
 		_, _ = a.Wait(ctx, leasehold.AcquireRequest{Resource: "r", Holder: "w", TTL: time.Minute, Timeout: time.Minute})
 	})
-	eventually(t, "the waiter has left its note", func() bool { return waiting(t, a, "r") })
+	process.Eventually(t, "the waiter has left its note", func() bool { return waiting(t, a, "r") })
 	release(t, a, g.Lease)
 	n, err := conn.WaitForNotification(t.Context())
 	must(t, err)
@@ -113,28 +101,9 @@ func TestNotifiesOnlyWhereSomebodyWaits(t *testing.T) {
 func TestThousandCompetitors(t *testing.T) {
 	o := &Options{Schema: newSchema(), Timeout: time.Minute} // a busy machine is no outage
 	pool := newPool(t, server(t).Addr)
-	var stores []*Store
+	var stores []leasehold.Store
 	for range 10 {
 		stores = append(stores, openOn(t, pool, o))
 	}
-	var granted atomic.Int32
-	var all sync.WaitGroup
-	gate := make(chan struct{})
-	for i := range 1000 {
-		all.Go(func() {
-			<-gate
-			_, err := stores[i%len(stores)].Acquire(t.Context(), leasehold.AcquireRequest{Resource: "r", Holder: fmt.Sprint("h", i), TTL: time.Minute})
-			switch {
-			case err == nil:
-				granted.Add(1)
-			case !errors.Is(err, leasehold.ErrHeld):
-				t.Errorf("Acquire = %v, want ErrHeld", err)
-			}
-		})
-	}
-	close(gate)
-	all.Wait()
-	if n := granted.Load(); n != 1 {
-		t.Errorf("%d of 1000 competitors hold the lease, want 1", n)
-	}
+	storetest.Compete(t, stores...)
 }

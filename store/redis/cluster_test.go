@@ -10,6 +10,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/storetest"
+	"github.com/leasehold/leasehold/test/process"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -36,7 +37,7 @@ func startNodes(t testing.TB) (addrs []string, servers []*testserver.Server) {
 	}
 	for _, addr := range addrs {
 		node := newClient(t, addr)
-		eventually(t, "the cluster is whole", func() bool {
+		process.Eventually(t, "the cluster is whole", func() bool {
 			info, err := node.ClusterInfo(t.Context()).Result()
 			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") &&
 				strings.Contains(info, "cluster_slots_ok:16384")
@@ -55,17 +56,6 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// eventually waits for a condition, generously.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !cond(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond) // another process says nothing by itself
 	}
 }
 

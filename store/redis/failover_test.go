@@ -9,6 +9,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/test/process"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -18,7 +19,7 @@ func startReplica(t testing.TB, master string) *redis.Client {
 	host, port, _ := net.SplitHostPort(master)
 	client := newClient(t, testserver.Redis(t, "--repl-diskless-sync-delay", "0").Addr)
 	must(t, client.ReplicaOf(t.Context(), host, port).Err())
-	eventually(t, "the replica follows", func() bool {
+	process.Eventually(t, "the replica follows", func() bool {
 		return strings.Contains(client.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
 	return client
@@ -35,7 +36,7 @@ func TestFailoverCanLoseALease(t *testing.T) {
 	replica := startReplica(t, network.Addr)
 
 	seen := acquire(t, before, "seen", "first", time.Minute)
-	eventually(t, "the replica has the lease", func() bool { return replica.Exists(t.Context(), "lease:seen").Val() == 1 })
+	process.Eventually(t, "the replica has the lease", func() bool { return replica.Exists(t.Context(), "lease:seen").Val() == 1 })
 	network.Cut()
 	unseen := acquire(t, before, "unseen", "first", time.Minute) // acknowledged, and never replicated
 

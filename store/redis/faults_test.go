@@ -10,6 +10,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/test/process"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -47,7 +48,7 @@ func TestServerIsGone(t *testing.T) {
 	s := openOn(t, faultyClient(t, server.Addr), nil)
 	g := acquire(t, s, "r", "h", time.Minute)
 	server.Kill()
-	eventually(t, "the connections are known to be dead", func() bool {
+	process.Eventually(t, "the connections are known to be dead", func() bool {
 		_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
 		return errors.Is(err, leasehold.ErrUnavailable)
 	})
@@ -162,7 +163,7 @@ func TestAnswerTooLate(t *testing.T) {
 		t.Errorf("Renew for 1s with an answer after 0.95s = %v, want ErrUnknown", err)
 	}
 	network.Heal()
-	eventually(t, "it is free", func() bool {
+	process.Eventually(t, "it is free", func() bool {
 		status, err := near.Status(t.Context(), "r")
 		return err == nil && !status.Locked()
 	})
@@ -209,7 +210,7 @@ func TestCallerLeaves(t *testing.T) {
 		t.Errorf("Release = %v, want ErrUnknown", err)
 	}
 	network.Heal()
-	eventually(t, "the grant is released", func() bool { return abandoned(t, near) == 1 })
+	process.Eventually(t, "the grant is released", func() bool { return abandoned(t, near) == 1 })
 }
 
 // A lost answer to an acquire without an id is the same.
@@ -220,7 +221,7 @@ func TestUnknownGrantIsReleased(t *testing.T) {
 	if leasehold.ReasonOf(err) != leasehold.ReasonUnknown {
 		t.Errorf("Acquire with a lost answer = %v, want ErrUnknown", err)
 	}
-	eventually(t, "the grant is released", func() bool { return abandoned(t, s) == 1 })
+	process.Eventually(t, "the grant is released", func() bool { return abandoned(t, s) == 1 })
 }
 
 // A server that does not answer in time is ErrUnknown: it may have happened.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/internal/lists"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -43,18 +44,18 @@ func (s *Store) History(ctx context.Context, r leasehold.HistoryRequest) (leaseh
 	page := leasehold.HistoryPage{Records: records}
 	if len(records) > limit {
 		page.Records = records[:limit]
-		page.Cursor = cursor("h", strconv.FormatUint(records[limit-1].Seq, 10))
+		page.Cursor = lists.CursorOf("h", strconv.FormatUint(records[limit-1].Seq, 10))
 	}
 	return page, nil
 }
 
 func parseHistoryCursor(c string) (string, error) {
-	seq, err := parseCursor("h", c)
+	seq, err := lists.ParseCursorOf("h", c)
 	if err != nil {
 		return "", err
 	}
 	if n, err := strconv.ParseUint(seq, 10, 63); err != nil || strconv.FormatUint(n, 10) != seq {
-		return "", badCursor()
+		return "", lists.BadCursor()
 	}
 	return seq, nil
 }

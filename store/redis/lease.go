@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 // minRemaining is the least that must be left of a lease when its answer arrives.
@@ -208,10 +209,8 @@ func (s *Store) abandon(resource string, id leasehold.ID) {
 			default:
 				return
 			}
-			select {
-			case <-ctx.Done():
+			if !sleep.For(ctx, pause) {
 				return
-			case <-time.After(pause):
 			}
 		}
 	})

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/internal/lists"
 )
 
 // scanStep is how many names are read at a time.
@@ -23,8 +23,8 @@ func (s *Store) List(ctx context.Context, r leasehold.ListRequest) (leasehold.Le
 	after := ""
 	if r.Cursor != "" {
 		var err error
-		if after, err = parseCursor("l", r.Cursor); err != nil || leasehold.CheckResource(after) != nil {
-			return leasehold.LeasePage{}, opError("list", "", badCursor())
+		if after, err = lists.ParseCursorOf("l", r.Cursor); err != nil || leasehold.CheckResource(after) != nil {
+			return leasehold.LeasePage{}, opError("list", "", lists.BadCursor())
 		}
 	}
 	limit := r.Limit
@@ -41,7 +41,7 @@ func (s *Store) List(ctx context.Context, r leasehold.ListRequest) (leasehold.Le
 	page := leasehold.LeasePage{Leases: leases}
 	if len(leases) > limit {
 		page.Leases = leases[:limit]
-		page.Cursor = cursor("l", leases[limit-1].Resource)
+		page.Cursor = lists.CursorOf("l", leases[limit-1].Resource)
 	}
 	return page, nil
 }
@@ -155,21 +155,4 @@ func matches(r leasehold.ListRequest, l leasehold.Lease) bool {
 		}
 	}
 	return true
-}
-
-func cursor(kind, position string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + position))
-}
-
-func parseCursor(kind, c string) (string, error) {
-	text, err := base64.RawURLEncoding.DecodeString(c)
-	position, ours := strings.CutPrefix(string(text), kind+":")
-	if err != nil || !ours || cursor(kind, position) != c { // the decoder is lenient
-		return "", badCursor()
-	}
-	return position, nil
-}
-
-func badCursor() error {
-	return leasehold.Invalid("cursor", "is not one that this list gave out; start again without it")
 }

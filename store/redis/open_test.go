@@ -15,6 +15,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/test/process"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -175,7 +176,7 @@ func TestLeastPermissions(t *testing.T) {
 		_, err := s.Wait(context.WithoutCancel(t.Context()), leasehold.AcquireRequest{Resource: "r", Holder: "w", TTL: time.Minute, Timeout: 20 * time.Second})
 		waited <- err
 	}()
-	eventually(t, "the waiter waits", func() bool { return s.queues.Waiting("r") == 1 })
+	process.Eventually(t, "the waiter waits", func() bool { return s.queues.Waiting("r") == 1 })
 	if _, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID}); err != nil {
 		t.Errorf("Renew = %v", err)
 	}
@@ -280,7 +281,7 @@ func TestToken(t *testing.T) {
 			t.Fatalf("the source was asked %d times, want 5", asked.Load())
 		}
 	}
-	eventually(t, "the last token works", func() bool {
+	process.Eventually(t, "the last token works", func() bool {
 		_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
 		return err == nil
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/store/internal/lists"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -125,14 +126,14 @@ func integers(v any) any {
 
 // FuzzCursor: only cursors that were given out are accepted.
 func FuzzCursor(f *testing.F) {
-	f.Add(cursor("l", "r"))
-	f.Add(cursor("h", "12"))
+	f.Add(lists.CursorOf("l", "r"))
+	f.Add(lists.CursorOf("h", "12"))
 	f.Add("AAAA")
 	f.Fuzz(func(t *testing.T, c string) {
-		if position, err := parseCursor("l", c); err == nil && cursor("l", position) != c {
-			t.Errorf("parseCursor(%q) = %q, which is spelled otherwise", c, position)
+		if position, err := lists.ParseCursorOf("l", c); err == nil && lists.CursorOf("l", position) != c {
+			t.Errorf("lists.ParseCursorOf(%q) = %q, which is spelled otherwise", c, position)
 		}
-		if seq, err := parseHistoryCursor(c); err == nil && cursor("h", seq) != c {
+		if seq, err := parseHistoryCursor(c); err == nil && lists.CursorOf("h", seq) != c {
 			t.Errorf("parseHistoryCursor(%q) = %q, which is spelled otherwise", c, seq)
 		}
 	})

@@ -134,7 +134,7 @@ func (textsCommand) NoRetry() bool { return true }
 // eval runs a script.
 func eval(ctx context.Context, client redis.UniversalClient, l lua, args []any) (any, error) {
 	var c command
-	process(ctx, client, l, args, func() redis.Cmder {
+	runScript(ctx, client, l, args, func() redis.Cmder {
 		c = command{redis.NewCmd(ctx, args...)}
 		return c
 	})
@@ -145,17 +145,17 @@ func eval(ctx context.Context, client redis.UniversalClient, l lua, args []any) 
 // empty.
 func evalTexts(ctx context.Context, client redis.UniversalClient, l lua, args []any) ([]string, error) {
 	var c textsCommand
-	process(ctx, client, l, args, func() redis.Cmder {
+	runScript(ctx, client, l, args, func() redis.Cmder {
 		c = textsCommand{redis.NewStringSliceCmd(ctx, args...)}
 		return c
 	})
 	return c.Result()
 }
 
-// process runs a script by its hash, and sends the source where the server does not
+// runScript runs a script by its hash, and sends the source where the server does not
 // know it: the first time, and after SCRIPT FLUSH or a failover. Args are those of
 // evalsha, with room for the first two. The error is that of the last command.
-func process(ctx context.Context, client redis.UniversalClient, l lua, args []any, newCommand func() redis.Cmder) {
+func runScript(ctx context.Context, client redis.UniversalClient, l lua, args []any, newCommand func() redis.Cmder) {
 	args[0], args[1] = "evalsha", l.sha
 	if err := client.Process(ctx, newCommand()); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		args[0], args[1] = "eval", l.source

@@ -8,13 +8,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/storetest"
+	"github.com/leasehold/leasehold/test/process"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -37,32 +38,11 @@ func release(t testing.TB, s *Store, l leasehold.Lease) {
 // A thousand competitors with ten stores get one lease.
 func TestThousandCompetitors(t *testing.T) {
 	server := testserver.Redis(t)
-	var stores []*Store
+	var stores []leasehold.Store
 	for range 10 {
 		stores = append(stores, openOn(t, newClient(t, server.Addr), nil))
 	}
-	var granted atomic.Int32
-	var all sync.WaitGroup
-	gate := make(chan struct{})
-	for i := range 1000 {
-		all.Go(func() {
-			<-gate
-			_, err := stores[i%len(stores)].Acquire(t.Context(), leasehold.AcquireRequest{
-				Resource: "r", Holder: fmt.Sprint("h", i), TTL: time.Minute,
-			})
-			switch {
-			case err == nil:
-				granted.Add(1)
-			case !errors.Is(err, leasehold.ErrHeld):
-				t.Errorf("Acquire = %v, want ErrHeld", err)
-			}
-		})
-	}
-	close(gate)
-	all.Wait()
-	if n := granted.Load(); n != 1 {
-		t.Errorf("%d of 1000 competitors hold the lease, want 1", n)
-	}
+	storetest.Compete(t, stores...)
 }
 
 // The key's time to live is the lease's: Redis itself ends it, without this
@@ -79,7 +59,7 @@ func TestKeyEndsByItself(t *testing.T) {
 		t.Errorf("PTTL of a lease without an end = %v, want none", left)
 	}
 	must(t, s.Close()) // nothing of ours runs any more
-	eventually(t, "the key is gone", func() bool { return client.Exists(t.Context(), "app:lease:r").Val() == 0 })
+	process.Eventually(t, "the key is gone", func() bool { return client.Exists(t.Context(), "app:lease:r").Val() == 0 })
 	if left := client.TTL(t.Context(), "{app:lease:r}:token").Val(); left < 23*time.Hour {
 		t.Errorf("the token is kept for %v, want a day", left)
 	}
@@ -202,7 +182,7 @@ func TestScriptKill(t *testing.T) {
 	t.Cleanup(func() { _ = other.Close() })
 	stuck := make(chan error, 1)
 	go func() { stuck <- other.Eval(context.WithoutCancel(t.Context()), "while true do end", nil).Err() }()
-	eventually(t, "the server is busy", func() bool {
+	process.Eventually(t, "the server is busy", func() bool {
 		_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
 		return errors.Is(err, leasehold.ErrUnavailable) && strings.Contains(err.Error(), "BUSY")
 	})

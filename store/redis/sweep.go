@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/internal/sweeper"
 )
 
@@ -132,10 +133,8 @@ func (s *Store) tidy(ctx context.Context) (purged int, err error) {
 			return purged, err
 		}
 		from = "(" + step.last
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, time.Duration(rand.IntN(20))*time.Millisecond) { // leases go first
 			return purged, ctx.Err()
-		case <-time.After(time.Duration(rand.IntN(20)) * time.Millisecond): // leases go first
 		}
 	}
 }

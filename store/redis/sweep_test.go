@@ -7,6 +7,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/test/process"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -34,7 +35,7 @@ func TestSweepPurgesHistory(t *testing.T) {
 	set(t, s, leasehold.SettingHistoryMaxRows, 5)
 	set(t, s, leasehold.SettingCleanupInterval, 1)
 	var records []leasehold.Record
-	eventually(t, "the history is purged", func() bool {
+	process.Eventually(t, "the history is purged", func() bool {
 		page, err := s.History(t.Context(), leasehold.HistoryRequest{})
 		must(t, err)
 		records = page.Records
@@ -74,7 +75,7 @@ func TestSweepTidiesNames(t *testing.T) {
 	live := acquire(t, s, "z", "h", time.Minute)
 	time.Sleep(1100 * time.Millisecond)
 	set(t, s, leasehold.SettingCleanupInterval, 1)
-	eventually(t, "one name is left", func() bool { return client.ZCard(t.Context(), s.keys.names).Val() == 1 })
+	process.Eventually(t, "one name is left", func() bool { return client.ZCard(t.Context(), s.keys.names).Val() == 1 })
 	page, err := s.List(t.Context(), leasehold.ListRequest{})
 	if err != nil || len(page.Leases) != 1 || page.Leases[0].Token != live.Token {
 		t.Errorf("List = %+v, %v; want the live lease", page.Leases, err)

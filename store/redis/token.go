@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9/auth"
+
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 // TokenSource returns a token that serves as the password, and when it ends; the
@@ -139,10 +141,8 @@ func (p *tokenProvider) refreshLoop(ctx context.Context) {
 		if endless {
 			return
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, pause) {
 			return
-		case <-time.After(pause):
 		}
 		p.fetching.Lock()
 		err := p.fetch(ctx)

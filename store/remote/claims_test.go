@@ -126,7 +126,7 @@ func TestClaimsRefused(t *testing.T) {
 			}
 		}
 		_, err := s.Wait(ctx, leasehold.AcquireRequest{Claims: leasehold.Paths("repo", "src/x"), Holder: "b", Sequence: true, Timeout: time.Hour})
-		e := typed(t, "Wait in a circle", err, leasehold.ReasonDeadlock)
+		e := typed(t, "Wait in a cycle", err, leasehold.ReasonDeadlock)
 		want := []leasehold.WaitEdge{
 			{Holder: "b", Claim: leasehold.Claim{Namespace: "repo", Pattern: "src/x"}, HeldBy: "a"},
 			{Holder: "a", Claim: leasehold.Claim{Namespace: "repo", Pattern: "docs"}, HeldBy: "b"},

@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testchild"
 )
 
 func init() {
@@ -25,10 +24,8 @@ func init() {
 // openWithoutRights opens the store as a user who may not write to it: rights
 // do not stop root.
 func openWithoutRights(path string) error {
-	if os.Getuid() == 0 {
-		if err := syscall.Setuid(65534); err != nil {
-			return err
-		}
+	if err := testchild.DropRights(); err != nil {
+		return err
 	}
 	_, err := Open(context.Background(), path, nil)
 	fmt.Printf("readonly=%v unavailable=%v %v\n", errors.Is(err, ErrReadOnly), errors.Is(err, leasehold.ErrUnavailable), err)
@@ -55,7 +52,7 @@ func TestOpenReadOnly(t *testing.T) {
 			chmod(t, dir, c.dir)
 			defer chmod(t, dir, 0o755)
 			untouched(t, path, func() {
-				said := runChild(t, "readonly", path)
+				said := testchild.Run(t, "readonly", path)
 				if !strings.HasPrefix(said, "readonly=true unavailable=true ") || !strings.Contains(said, "check the rights") {
 					t.Errorf("Open() of what cannot be written: %s", said)
 				}
@@ -75,7 +72,7 @@ func chmod(t *testing.T, path string, mode os.FileMode) {
 // grow any more.
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	said := runChild(t, "full", path)
+	said := testchild.Run(t, "full", path)
 	t.Log(said)
 	if !strings.HasSuffix(said, "works again") {
 		t.Errorf("the process on a full disk said:\n%s", said)
@@ -85,14 +82,13 @@ func TestFullDisk(t *testing.T) {
 // fillDisk acquires until nothing can be written, checks that what was granted
 // is there and what was refused is not, makes room, and goes on.
 func fillDisk(path string) error {
-	signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit then fails with EFBIG
 	ctx := context.Background()
 	s, err := Open(ctx, path, nil)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if err := limitFiles(256 << 10); err != nil {
+	if err := testchild.LimitFiles(256 << 10); err != nil {
 		return err
 	}
 	granted, refused := fill(ctx, s, 20)
@@ -100,7 +96,7 @@ func fillDisk(path string) error {
 	if err := checkFull(ctx, s, granted, refused); err != nil {
 		return fmt.Errorf("while full: %w", err)
 	}
-	if err := limitFiles(1 << 40); err != nil {
+	if err := testchild.LimitFiles(1 << 40); err != nil {
 		return err
 	}
 	for _, r := range refused {
@@ -120,15 +116,6 @@ func fillDisk(path string) error {
 	}
 	fmt.Println("works again")
 	return s.Close()
-}
-
-func limitFiles(size uint64) error {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		return err
-	}
-	limit.Cur = min(size, limit.Max)
-	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
 }
 
 type refusal struct {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testchild"
 )
 
 func init() { children["remaining"] = printRemaining }
@@ -69,7 +70,7 @@ func passedIn(t *testing.T, command ...string) (passed, down, open time.Duration
 	open = time.Since(began)
 	down = 300 * time.Millisecond
 	time.Sleep(down) // real processes: there is no bubble to wait in
-	cmd := child(t.Context(), "remaining", path)
+	cmd := testchild.Command(t.Context(), "remaining", path)
 	if len(command) > 0 {
 		wrapped := exec.CommandContext(t.Context(), command[0], append(command[1:], cmd.Args...)...)
 		wrapped.Env, wrapped.Stderr = cmd.Env, os.Stderr

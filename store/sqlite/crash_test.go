@@ -16,6 +16,7 @@ import (
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/internal/soak"
+	"github.com/leasehold/leasehold/internal/testchild"
 )
 
 var crashes = soak.Rounds(10, 50)
@@ -90,7 +91,7 @@ func newChecker() *checker {
 // watch runs one process, kills it, and notes what it said.
 func (c *checker) watch(t *testing.T, path string, life time.Duration, early bool) {
 	t.Helper()
-	cmd := child(context.Background(), "hammer", path)
+	cmd := testchild.Command(context.Background(), "hammer", path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

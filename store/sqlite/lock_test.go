@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testchild"
 	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 	"zombiezen.com/go/sqlite"
 )
@@ -20,7 +21,7 @@ import (
 func TestSecondProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	s := newStore(t, path, &Options{Reach: "http://127.0.0.1:8105"})
-	said := runChild(t, "open", path)
+	said := testchild.Run(t, "open", path)
 	host, _ := os.Hostname()
 	for _, want := range []string{
 		path, fmt.Sprintf("in use by process %d", os.Getpid()), host, "http://127.0.0.1:8105", "stop it first",
@@ -33,7 +34,7 @@ func TestSecondProcess(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if said := runChild(t, "open", path); said != "opened" {
+	if said := testchild.Run(t, "open", path); said != "opened" {
 		t.Errorf("after Close a second process was told %q", said)
 	}
 }
@@ -58,7 +59,7 @@ func TestSecondStore(t *testing.T) {
 		}
 	}
 	mustAcquire(t, s, "r")
-	if said := runChild(t, "open", path); !strings.Contains(said, "in use") {
+	if said := testchild.Run(t, "open", path); !strings.Contains(said, "in use") {
 		t.Errorf("a second process was told %q", said)
 	}
 }
@@ -66,7 +67,7 @@ func TestSecondStore(t *testing.T) {
 // TestLockOfADeadProcess blocks nobody, whatever it says.
 func TestLockOfADeadProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	cmd := child(context.Background(), "hammer", path)
+	cmd := testchild.Command(context.Background(), "hammer", path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testchild"
 )
 
 func init() { children["reserve"] = liveOnReserve }
@@ -31,7 +32,7 @@ func onSmallDisk() *syscall.SysProcAttr {
 // TestReserve fills a real file system to the last byte: leases go on, and so
 // does a store that is opened only then; when there is room the reserve is back.
 func TestReserve(t *testing.T) {
-	cmd := child(t.Context(), "reserve", filepath.Join(t.TempDir(), "leases.db"))
+	cmd := testchild.Command(t.Context(), "reserve", filepath.Join(t.TempDir(), "leases.db"))
 	cmd.SysProcAttr = onSmallDisk()
 	out, err := cmd.Output()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/store/cas"
+	"github.com/leasehold/leasehold/store/internal/lists"
 )
 
 // historyRow is a row of lease_history.
@@ -191,7 +192,7 @@ func parseCursor(c string) (int64, error) {
 	text, _, _ := strings.Cut(c, ".")
 	seq, err := strconv.ParseUint(text, 36, 53)
 	if err != nil || seq == 0 || cursor(seq) != c {
-		return 0, leasehold.Invalid("cursor", "is not one that this list gave out; start again without it")
+		return 0, lists.BadCursor()
 	}
 	return int64(seq), nil
 }

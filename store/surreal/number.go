@@ -10,6 +10,7 @@ import (
 	"github.com/surrealdb/surrealdb.go/pkg/models"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/cas"
 )
 
@@ -146,12 +147,10 @@ func (b *backend) number(ctx context.Context) (journal, error) {
 
 // shortPause lets another program finish that numbers at the same time.
 func shortPause(ctx context.Context) error {
-	select {
-	case <-time.After(time.Millisecond + rand.N(5*time.Millisecond)):
-		return nil
-	case <-ctx.Done():
+	if !sleep.For(ctx, time.Millisecond+rand.N(5*time.Millisecond)) {
 		return unavailable(context.Cause(ctx))
 	}
+	return nil
 }
 
 func (b *backend) numberOnce(ctx context.Context) (state journal, more bool, err error) {

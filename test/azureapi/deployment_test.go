@@ -1,7 +1,6 @@
 package azureapi_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/xml"
@@ -12,7 +11,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -31,6 +29,7 @@ import (
 	"github.com/leasehold/leasehold/azure/sign"
 	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/internal/pipenet"
+	"github.com/leasehold/leasehold/internal/testbuffer"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/store/sqlite"
 )
@@ -54,14 +53,14 @@ type deployment struct {
 	client  *http.Client // raw requests go here
 	dial    func(ctx context.Context, _, _ string) (net.Conn, error)
 	caller  auth.Caller // on the main port
-	log     *lockedBuffer
+	log     *testbuffer.Buffer
 }
 
 // newDeployment starts a server of the development account and "otheraccount",
 // which has two keys.
 func newDeployment(t testing.TB) *deployment {
 	t.Helper()
-	d := &deployment{TB: t, caller: auth.Local, log: &lockedBuffer{}}
+	d := &deployment{TB: t, caller: auth.Local, log: &testbuffer.Buffer{}}
 	dir := t.TempDir()
 	d.dir = dir
 	var err error
@@ -312,21 +311,4 @@ func value[T any](p *T) T {
 		return none
 	}
 	return *p
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

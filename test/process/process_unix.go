@@ -148,17 +148,6 @@ func Read(t T, file string) string {
 	return string(text)
 }
 
-// Eventually waits until the condition holds.
-func Eventually(t T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(Timeout); !condition(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond) // no event says how far another process is
-	}
-}
-
 // Gone waits until no process has this id, or, if it is negative, is in that
 // group. It reaps orphans, as init would.
 func Gone(t T, pid int) {

@@ -81,6 +81,7 @@ var rules = map[importRule]string{
 	{From: "open", To: "azure/..."}:                                             "opening a store starts no API",
 	{From: "...", To: "internal/serve", Except: "cmd/leasehold>internal/serve"}: "only the program assembles a server",
 	{From: "internal/fsutil", To: "..."}:                                        "every package may import it",
+	{From: "internal/sleep", To: "..."}:                                         "every package may import it",
 	{From: "store/...", To: "open"}:                                             "open knows the stores, not the other way round",
 	{From: "wire", To: "store/..."}:                                             "the JSON is shared by the client and the API",
 	{From: "wire", To: "server/..."}:                                            "the JSON is shared by the client and the API",
@@ -95,8 +96,9 @@ var rules = map[importRule]string{
 	{From: "health", To: "...", Except: "health>."}:                             "health checks any store",
 	{From: "health", To: otherModules}:                                          "a program that checks its store must not inherit our choices",
 
+	{From: "internal/move", To: "...", Except: "internal/move>. internal/move>machine internal/move>internal/sleep"}: "a move knows no store: each offers what it needs",
+
 	{From: "store/...", To: "store/...", Except: sharedByStores}:                              "a store imports no other store, only what several are made of",
-	{From: "internal/move", To: "...", Except: "internal/move>. internal/move>machine"}:       "a move knows no store: each offers what it needs",
 	{From: "internal/jsonedit", To: "..."}:                                                    "it edits text and knows nothing of what the text means",
 	{From: "internal/setup", To: "...", Except: "internal/setup>internal/jsonedit"}:           "what is written into settings needs no store and no server",
 	{From: "internal/gitguard", To: "store/..."}:                                              "the guard lists the leases of any store",
@@ -104,6 +106,8 @@ var rules = map[importRule]string{
 	{From: "internal/prove", To: "internal/hook"}:                                             "a proof runs the command of the settings, never the hook's code",
 	{From: "...", To: "internal/testserver", Except: testsOnly}:                               "servers for tests are started by tests",
 	{From: "...", To: "internal/pipenet", Except: testsOnly}:                                  "a network for tests",
+	{From: "...", To: "internal/testchild", Except: testsOnly}:                                "a child is started by tests",
+	{From: "...", To: "internal/testbuffer", Except: testsOnly}:                               "a buffer for tests",
 	{From: "internal/repo", To: "...", Except: "internal/repo>."}:                             "what a file is called has nothing to do with stores",
 	{From: "internal/repo", To: "os/exec"}:                                                    "a hook has no time to start git",
 	{From: "internal/hook", To: "...", Except: "internal/hook>. internal/hook>internal/repo"}: "a hook uses any store; the program opens it",

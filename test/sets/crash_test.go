@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/soak"
+	"github.com/leasehold/leasehold/internal/testchild"
 	"github.com/leasehold/leasehold/machine"
 	"github.com/leasehold/leasehold/store/sqlite"
 )
@@ -68,9 +67,7 @@ type checker struct {
 // kill runs a process, kills it after a while, and notes what it said.
 func (c *checker) kill(t *testing.T, path string, life time.Duration) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], path)
-	cmd.Env = append(os.Environ(), childEnv+"=hammer", "GORACE=halt_on_error=1 atexit_sleep_ms=0")
-	cmd.Stderr = os.Stderr
+	cmd := testchild.Command(t.Context(), "hammer", path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

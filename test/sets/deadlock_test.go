@@ -9,7 +9,7 @@ import (
 )
 
 // TestDeadlocks: among holders whose requests are one sequence of work, a wait or a
-// transfer that would close a circle is refused at once, and so is a wait that a later
+// transfer that would close a cycle is refused at once, and so is a wait that a later
 // grant closes; after each step nobody waits for itself, over however many others. Of
 // holders without a sequence nothing is refused. Sets, modes, reservations, priorities
 // and absent clients take part.
@@ -33,9 +33,9 @@ func TestDeadlocks(t *testing.T) {
 	}
 }
 
-// verifyNoCircle expects that no holder waits for itself, by the closure of who waits
+// verifyNoCycle expects that no holder waits for itself, by the closure of who waits
 // for whom.
-func (d *driver) verifyNoCircle() {
+func (d *driver) verifyNoCycle() {
 	d.Helper()
 	waits := map[[2]string]bool{}
 	for _, p := range d.m.places {

@@ -184,7 +184,7 @@ func (d *driver) verify() {
 		d.fail("the new holders got the notes %q, want %q", notes, wantNotes)
 	}
 	d.verifyLeases()
-	d.verifyNoCircle()
+	d.verifyNoCycle()
 }
 
 func shown(c *call) string {

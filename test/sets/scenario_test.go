@@ -108,7 +108,7 @@ var (
 )
 
 // TestTwoHolders: A holds x and waits for y, B holds y and requests x: B is refused at
-// once, with the circle.
+// once, with the cycle.
 func TestTwoHolders(t *testing.T) {
 	scenario(t, "all", func(d *driver) {
 		d.acquirePlain("ann", "a")
@@ -152,9 +152,9 @@ func TestTwoUpgraders(t *testing.T) {
 	})
 }
 
-// TestReservationClosesCircle: who stands before a waiter in the queue of a name is in
+// TestReservationClosesCycle: who stands before a waiter in the queue of a name is in
 // its way, the first and those behind it.
-func TestReservationClosesCircle(t *testing.T) {
+func TestReservationClosesCycle(t *testing.T) {
 	scenario(t, "all", func(d *driver) {
 		d.sequence["bob"] = false
 		d.acquire("ann", shared(a)...)
@@ -164,9 +164,9 @@ func TestReservationClosesCircle(t *testing.T) {
 	})
 }
 
-// TestGrantClosesCircle: what a holder gets while it waits may be what it waits for
+// TestGrantClosesCycle: what a holder gets while it waits may be what it waits for
 // itself, over others.
-func TestGrantClosesCircle(t *testing.T) {
+func TestGrantClosesCycle(t *testing.T) {
 	scenario(t, "all", func(d *driver) {
 		d.acquirePlain("ann", "a")
 		other := d.acquirePlain("dan", "b")
@@ -188,9 +188,9 @@ func TestGrantClosesCircle(t *testing.T) {
 	})
 }
 
-// TestTransferClosesCircle: a lease cannot be given to a holder that waits for who waits
+// TestTransferClosesCycle: a lease cannot be given to a holder that waits for who waits
 // for it.
-func TestTransferClosesCircle(t *testing.T) {
+func TestTransferClosesCycle(t *testing.T) {
 	scenario(t, "all", func(d *driver) {
 		lease := d.acquirePlain("ann", "a")
 		d.acquire("bob", b)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/internal/failures"
 )
 
@@ -62,7 +63,7 @@ func (c *Calls) Repeat(f func(ctx context.Context)) {
 	c.Go(func(ctx context.Context) {
 		for ctx.Err() == nil {
 			f(ctx)
-			Pause(ctx, time.Second/2+rand.N(time.Second))
+			sleep.For(ctx, time.Second/2+rand.N(time.Second))
 		}
 	})
 }
@@ -83,15 +84,3 @@ func (c *Calls) Close() (first bool) {
 
 // Wait waits, after Close, for everything under way.
 func (c *Calls) Wait() { c.running.Wait() }
-
-// Pause waits, and reports whether ctx has not ended before.
-func Pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -89,13 +89,3 @@ func TestRepeat(t *testing.T) {
 		c.Wait()
 	})
 }
-
-func TestPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if !calls.Pause(ctx, time.Millisecond) || calls.Pause(ctx, time.Minute) {
-			t.Error("Pause reports the end of its context wrongly")
-		}
-	})
-}

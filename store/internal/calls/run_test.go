@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/internal/calls"
 )
 
@@ -26,7 +27,7 @@ func write(ctx context.Context, c *calls.Calls, lasts time.Duration, failure err
 	result, err = calls.Run(ctx, c, calls.Write[int]{
 		Op: "op", Resource: "r",
 		Run: func(ctx context.Context) (int, error) {
-			if !calls.Pause(ctx, lasts) {
+			if !sleep.For(ctx, lasts) {
 				return 0, errors.New("the write was cut off")
 			}
 			return 7, failure

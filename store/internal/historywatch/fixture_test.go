@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 // history is a history in memory, shared by any number of processes.
@@ -56,7 +57,7 @@ func (h *history) After(ctx context.Context, seq uint64, n int) (page []leasehol
 	h.mu.Lock()
 	takes := h.takes
 	h.mu.Unlock()
-	pause(ctx, takes)
+	sleep.For(ctx, takes)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.reads++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/internal/feeds"
 )
 
@@ -48,16 +49,7 @@ func (r *reader) run(ctx context.Context) {
 		started := time.Now()
 		r.read(ctx, looked)
 		look.Reset(jittered(r.watches.o.Look))
-		pause(ctx, min(restFactor*time.Since(started), maxRest))
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		sleep.For(ctx, min(restFactor*time.Since(started), maxRest))
 	}
 }
 

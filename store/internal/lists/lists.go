@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
+	"strings"
 
 	"github.com/leasehold/leasehold"
 )
@@ -21,9 +22,30 @@ func Cursor(name string) string {
 func ParseCursor(c string) (string, error) {
 	b, err := base64.RawURLEncoding.DecodeString(c)
 	if err != nil || len(b) <= 4 || Cursor(string(b[:len(b)-4])) != c {
-		return "", leasehold.Invalid("cursor", "is not one that this list gave out; start again without it")
+		return "", BadCursor()
 	}
 	return string(b[:len(b)-4]), nil
+}
+
+// CursorOf makes an opaque cursor out of a position. The kind keeps those of lists and
+// histories apart.
+func CursorOf(kind, position string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + position))
+}
+
+// ParseCursorOf returns the position.
+func ParseCursorOf(kind, c string) (string, error) {
+	text, err := base64.RawURLEncoding.DecodeString(c)
+	position, ours := strings.CutPrefix(string(text), kind+":")
+	if err != nil || !ours || CursorOf(kind, position) != c { // the decoder is lenient
+		return "", BadCursor()
+	}
+	return position, nil
+}
+
+// BadCursor is the error of a cursor that no list gave out.
+func BadCursor() error {
+	return leasehold.Invalid("cursor", "is not one that this list gave out; start again without it")
 }
 
 // Matches reports whether the request's filters of state and metadata let a lease

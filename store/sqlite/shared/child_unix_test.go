@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testchild"
 	"github.com/leasehold/leasehold/store/sqlite"
 )
 
@@ -24,10 +23,8 @@ var unixChildren = map[string]func(path string) error{"readonly": openWithoutRig
 // openWithoutRights prints how opening goes for a user whom the file does not belong
 // to.
 func openWithoutRights(path string) error {
-	if os.Getuid() == 0 {
-		if err := syscall.Setuid(65534); err != nil {
-			return err
-		}
+	if err := testchild.DropRights(); err != nil {
+		return err
 	}
 	_, err := Open(context.Background(), path, nil)
 	fmt.Printf("readonly=%v unavailable=%v %v\n", errors.Is(err, sqlite.ErrReadOnly), errors.Is(err, leasehold.ErrUnavailable), err)
@@ -53,7 +50,7 @@ func TestOpenReadOnly(t *testing.T) {
 			chmod(t, path, c.file)
 			chmod(t, dir, c.dir)
 			defer chmod(t, dir, 0o755)
-			said := runChild(t, "readonly", path)
+			said := testchild.Run(t, "readonly", path)
 			if !strings.HasPrefix(said, "readonly=true unavailable=true ") || !strings.Contains(said, "check the rights") {
 				t.Errorf("Open() of what cannot be written: %s", said)
 			}
@@ -73,7 +70,7 @@ func chmod(t *testing.T, path string, mode os.FileMode) {
 // on.
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	said := runChild(t, "full", path)
+	said := testchild.Run(t, "full", path)
 	t.Log(said)
 	if !strings.HasSuffix(said, "works again") {
 		t.Errorf("the process on a full disk said:\n%s", said)
@@ -81,14 +78,13 @@ func TestFullDisk(t *testing.T) {
 }
 
 func fillDisk(path string) error {
-	signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit then fails with EFBIG
 	ctx := context.Background()
 	s, err := Open(ctx, path, nil)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if err := limitFiles(256 << 10); err != nil {
+	if err := testchild.LimitFiles(256 << 10); err != nil {
 		return err
 	}
 	var granted, refused []string
@@ -110,7 +106,7 @@ func fillDisk(path string) error {
 	if err := check(ctx, s, granted, refused); err != nil {
 		return fmt.Errorf("while full: %w", err)
 	}
-	if err := limitFiles(1 << 40); err != nil {
+	if err := testchild.LimitFiles(1 << 40); err != nil {
 		return err
 	}
 	for _, resource := range refused {
@@ -140,13 +136,4 @@ func check(ctx context.Context, s *Store, granted, refused []string) error {
 		}
 	}
 	return nil
-}
-
-func limitFiles(size uint64) error {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		return err
-	}
-	limit.Cur = min(size, limit.Max)
-	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testchild"
 	"github.com/leasehold/leasehold/store/local"
 	"github.com/leasehold/leasehold/store/sqlite"
 	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
@@ -49,7 +50,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 12 {
 		all.Go(func() {
-			if out, err := child(t.Context(), "open", path).Output(); err != nil || string(out) != "opened\n" {
+			if out, err := testchild.Command(t.Context(), "open", path).Output(); err != nil || string(out) != "opened\n" {
 				t.Errorf("one of many that opened at once was told %q, %v", out, err)
 			}
 		})

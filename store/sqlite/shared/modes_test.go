@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/testchild"
 	"github.com/leasehold/leasehold/store/sqlite"
 	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 	sqlitedb "zombiezen.com/go/sqlite"
@@ -48,10 +49,10 @@ func openEngineAndPrint(path string) error {
 func TestModesExclude(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
 	s := newStore(t, path, nil)
-	if said := runChild(t, "open", path); said != "opened" {
+	if said := testchild.Run(t, "open", path); said != "opened" {
 		t.Errorf("a second process in shared mode was told %q", said)
 	}
-	for _, said := range []string{runChild(t, "engine", path), refusal(t, path)} {
+	for _, said := range []string{testchild.Run(t, "engine", path), refusal(t, path)} {
 		for _, want := range []string{path, "in use in shared mode", fmt.Sprint("process ", os.Getpid()), "mode=shared"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("the engine was told %q, want it to say %q", said, want)
@@ -70,7 +71,7 @@ func TestModesExclude(t *testing.T) {
 	if !errors.Is(err, sqlite.ErrInUse) || leasehold.ReasonOf(err) != leasehold.ReasonUnavailable {
 		t.Errorf("Open() of the engine's file = %v, want ErrInUse", err)
 	}
-	for _, said := range []string{err.Error(), runChild(t, "open", path)} {
+	for _, said := range []string{err.Error(), testchild.Run(t, "open", path)} {
 		for _, want := range []string{fmt.Sprint("process ", os.Getpid()), "http://127.0.0.1:8105"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("shared mode was told %q, want it to say %q", said, want)

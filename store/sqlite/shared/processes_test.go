@@ -18,6 +18,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/soak"
+	"github.com/leasehold/leasehold/internal/testchild"
 	"github.com/leasehold/leasehold/internal/testserver"
 )
 
@@ -130,7 +131,7 @@ type process struct {
 // startProcess starts a child and waits until it has opened the file.
 func startProcess(t *testing.T, program, path string) *process {
 	t.Helper()
-	cmd := child(context.Background(), program, path)
+	cmd := testchild.Command(context.Background(), program, path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/sqlite/internal/dbfile"
 	"github.com/leasehold/leasehold/store/sqltx"
 	sqlitedb "zombiezen.com/go/sqlite"
@@ -148,9 +149,7 @@ func (d *db) startTransaction(ctx context.Context, own *step) (answered bool, er
 				return answered, err
 			}
 		}
-		select {
-		case <-time.After(pauseAfter(time.Since(own.since))):
-		case <-ctx.Done():
+		if !sleep.For(ctx, pauseAfter(time.Since(own.since))) {
 			return false, d.unavailable(errors.Join(errCrowded, context.Cause(ctx)))
 		}
 	}

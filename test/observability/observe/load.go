@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/sleep"
 	"github.com/leasehold/leasehold/store/chaos"
 	"github.com/leasehold/leasehold/store/remote"
 	"github.com/leasehold/leasehold/telemetry"
@@ -69,19 +70,11 @@ func work(ctx context.Context, manager *leasehold.Manager) {
 	for ctx.Err() == nil {
 		resource := fmt.Sprintf("job-%d", rand.IntN(6))
 		err := manager.Do(ctx, resource, func(ctx context.Context, _ *leasehold.Held) error {
-			return pause(ctx, time.Duration(rand.IntN(400))*time.Millisecond)
+			sleep.For(ctx, time.Duration(rand.IntN(400))*time.Millisecond)
+			return context.Cause(ctx)
 		})
 		if errors.Is(err, leasehold.ErrUnavailable) {
-			_ = pause(ctx, 100*time.Millisecond) // the server may be starting
+			sleep.For(ctx, 100*time.Millisecond) // the server may be starting
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/leasehold/leasehold/internal/sleep"
 )
 
 // Lock keeps other processes from a database file: all of them, or those of the
@@ -66,10 +68,8 @@ func LockShared(ctx context.Context, path, clock string, prepare func() error) (
 		if time.Since(started) > again.within {
 			return nil, again.refusal
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, time.Millisecond+rand.N(20*time.Millisecond)) {
 			return nil, context.Cause(ctx)
-		case <-time.After(time.Millisecond + rand.N(20*time.Millisecond)):
 		}
 	}
 }
