@@ -146,6 +146,7 @@ func (r *reader) after(name string, seq uint64, waits bool) (next *leasehold.Rec
 	from := r.at.Add(grain)
 	q := leasehold.HistoryRequest{Resource: name, Since: from}
 	for _, window := range windows {
+		found := next != nil // nearer than all that this window has
 		if q.Until = r.at.Add(window); window == 0 {
 			q.Until = time.Time{}
 		}
@@ -153,7 +154,7 @@ func (r *reader) after(name string, seq uint64, waits bool) (next *leasehold.Rec
 			if record.Details["waited_ms"] != "" {
 				ended = append(ended, record)
 			}
-			if record.Seq > seq && record.Kind != leasehold.KindFailed {
+			if !found && record.Seq > seq && record.Kind != leasehold.KindFailed {
 				next = new(record)
 			}
 			return true

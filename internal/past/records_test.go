@@ -106,6 +106,9 @@ func TestOneMoment(t *testing.T) {
 		{"purged, and nothing of it is left", records{record(5, 50, leasehold.KindPurged, 0, none, none)}, 60, past.NotRetained, false, "older ones were purged"},
 		{"purged, and found live later", records{record(5, 50, leasehold.KindPurged, 0, none, none),
 			record(6, 70, leasehold.KindTransferred, 8, active, active, "from", "h")}, 60, past.Certain, true, ""},
+		{"renewals were off, and much happened later", records{acquired, off,
+			record(3, 30, leasehold.KindReleased, 7, active, leasehold.StateReleased),
+			record(4, 300, leasehold.KindAcquired, 8, none, active)}, 16, past.Certain, true, ""},
 		{"the clock was set back after it ended", records{acquired,
 			record(2, 12, leasehold.KindReleased, 7, active, leasehold.StateReleased),
 			record(3, 5, leasehold.KindAcquired, 8, none, active, "ends_in_ms", "60000")}, 6, past.Certain, true, ""},
@@ -114,6 +117,19 @@ func TestOneMoment(t *testing.T) {
 		if err != nil || a.Known != c.known || a.Locked() != c.live || !strings.Contains(a.Why, c.why) {
 			t.Errorf("%s: Resource = %+v, %v; want %s (%q), live: %v", c.name, a, err, c.known, c.why, c.live)
 		}
+	}
+}
+
+// The record that decides is the next one after the moment, also where later ones are
+// read for the waits in them.
+func TestNextRecordDecides(t *testing.T) {
+	all := records{record(5, 50, leasehold.KindPurged, 0, none, none),
+		record(6, 70, leasehold.KindReleased, 8, active, leasehold.StateReleased),
+		record(7, 71, leasehold.KindAcquired, 9, none, active, "ends_in_ms", "-1"),
+		record(8, 300, leasehold.KindReleased, 9, active, leasehold.StateReleased)}
+	a, err := past.Resource(t.Context(), all, "r", second(60), nil)
+	if err != nil || len(a.Leases) != 1 || a.Leases[0].Token != 8 {
+		t.Errorf("Resource = %+v, %v; want the lease 8", a, err)
 	}
 }
 
