@@ -15,6 +15,9 @@ type graph struct {
 	Hidden        int // holders that did not fit
 }
 
+// Fits reports whether the drawing can still be read when it is as narrow as a phone.
+func (g graph) Fits() bool { return g.Width <= 2*graphMargin+2*nodeWidth+columnGap }
+
 type node struct {
 	Name    string
 	Label   string // as much of the name as fits

@@ -130,6 +130,40 @@ func TestKeyboard(t *testing.T) {
 	if at := eval[string](b, focus); at != "/console/resource?name=focus" {
 		t.Errorf("after a live update the focus is on %q", at)
 	}
+	// A row that goes gives it to the one in its place.
+	s.acquire("further", "anna", 600, nil)
+	b.until(rowOf("further"))
+	s.release(id)
+	b.until("!" + rowOf("focus"))
+	if at := eval[string](b, focus); at != "/console/resource?name=further" {
+		t.Errorf("after the row has gone the focus is on %q, want the next row", at)
+	}
+}
+
+// A drawing that is wider than the screen stays where it was moved to, and keeps the
+// focus, while the page changes.
+func TestWideDrawing(t *testing.T) {
+	s := start(t, nil)
+	s.acquire("r1", "h1", 600, nil)
+	for i := 1; i <= 3; i++ {
+		holder := fmt.Sprintf("h%d", i+1)
+		s.acquire(fmt.Sprintf("r%d", i+1), holder, 600, nil)
+		s.wait(map[string]any{"resource": fmt.Sprintf("r%d", i), "holder": holder})
+		s.untilWaiting(fmt.Sprintf("r%d", i), 1)
+	}
+	b := s.open("/console/waits")
+	b.size(360, 740)
+	b.live()
+	b.shows(".sideways", "moves sideways")
+	eval[any](b, `document.querySelector('#graph .scroll').focus(), document.querySelector('#graph .scroll').scrollLeft = 150, null`)
+	s.wait(map[string]any{"resource": "r4", "holder": "h5"})
+	b.shows("#graph", "4 waiting")
+	if left := eval[int](b, `document.querySelector('#graph .scroll').scrollLeft`); left != 150 {
+		t.Errorf("after a live update the drawing has moved to %d, want 150", left)
+	}
+	if !eval[bool](b, `document.activeElement === document.querySelector('#graph .scroll')`) {
+		t.Error("a live update took the focus from the drawing")
+	}
 }
 
 // hostileNames are names that try to be more than text.
