@@ -11,6 +11,9 @@ import (
 // grain is that of records' times.
 const grain = time.Millisecond
 
+// maxAhead is how far the clock of who asks, or of the store, may be ahead of this one.
+const maxAhead = time.Minute
+
 // reader reads records within its budget.
 type reader struct {
 	ctx   context.Context
@@ -28,6 +31,9 @@ type reader struct {
 func newReader(ctx context.Context, h leasehold.Historian, at time.Time, opts *Options) (*reader, error) {
 	if at.IsZero() {
 		return nil, leasehold.Invalid("time", "is missing; want a moment")
+	}
+	if at.After(time.Now().Add(maxAhead)) {
+		return nil, leasehold.Invalid("time", "lies in the future, which no history has")
 	}
 	o := Options{}
 	if opts != nil {

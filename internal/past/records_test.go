@@ -133,6 +133,23 @@ func TestNextRecordDecides(t *testing.T) {
 	}
 }
 
+// A break in a time without records makes a lease breaking only where it may have been
+// before the moment, and then that is not certain.
+func TestBreakWithoutRecord(t *testing.T) {
+	off := func(seq uint64, s float64, value, before string) leasehold.Record {
+		return record(seq, s, leasehold.KindConfigured, 0, none, none, "key", leasehold.SettingKeepHistory, "value", value, "before", before)
+	}
+	all := records{record(1, 10, leasehold.KindAcquired, 7, none, active, "ends_in_ms", "-1"),
+		off(2, 30, "false", "true"), off(3, 50, "true", "false"),
+		record(4, 90, leasehold.KindReleased, 7, breaks, leasehold.StateReleased)}
+	for at, want := range map[float64]past.Lease{20: {State: active, Known: past.Certain}, 40: {State: breaks, Known: past.Uncertain}} {
+		a, err := past.Resource(t.Context(), all, "r", second(at), nil)
+		if err != nil || len(a.Leases) != 1 || a.Leases[0].State != want.State || a.Leases[0].Known != want.Known {
+			t.Errorf("Resource at %v = %+v, %v; want %s, %s", at, a, err, want.State, want.Known)
+		}
+	}
+}
+
 // What may be read is bounded, and an answer that needed more says so.
 func TestBudget(t *testing.T) {
 	var all records
@@ -154,6 +171,9 @@ func TestBudget(t *testing.T) {
 	}
 	if _, err := past.Table(t.Context(), all, past.TableRequest{}, nil); !errors.Is(err, leasehold.ErrInvalid) {
 		t.Errorf("Table of no time = %v, want ErrInvalid", err)
+	}
+	if _, err := past.Resource(t.Context(), all, "a", time.Now().Add(time.Hour), nil); !errors.Is(err, leasehold.ErrInvalid) {
+		t.Errorf("Resource of the future = %v, want ErrInvalid", err)
 	}
 	if _, err := past.Resource(t.Context(), all, "", second(1), nil); !errors.Is(err, leasehold.ErrInvalid) {
 		t.Errorf("Resource of no name = %v, want ErrInvalid", err)

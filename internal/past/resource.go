@@ -95,7 +95,7 @@ func (r *reader) withoutRecords(a *Answer, next *leasehold.Record) error {
 	case next != nil && next.Before.Locked() && !r.gaps.missing(r.at, next.At):
 		holder, token := before(*next)
 		l := Lease{Resource: a.Resource, Holder: holder, Token: token, State: next.Before, Renewals: renewalsBefore(*next), Known: Certain}
-		if l = l.until(r.at, next); l.Live() {
+		if l = l.until(r.at, next, false); l.Live() {
 			a.Leases = append(a.Leases, l)
 			return nil
 		}

@@ -20,12 +20,18 @@ type momentNote struct {
 func (v *visit) moment() time.Time { return v.at }
 
 // parseMoment reads what a form's field or an address says. Without a zone it is UTC.
+// A moment to come is refused: what will be is in no history.
 func parseMoment(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999", "2006-01-02T15:04", "2006-01-02 15:04:05"} {
-		if at, err := time.Parse(layout, text); err == nil {
+		at, err := time.Parse(layout, text)
+		switch {
+		case err != nil || at.IsZero(): // zero is now
+		case at.After(time.Now()):
+			return time.Time{}, leasehold.Invalid("at", "%.40q lies in the future", text)
+		default:
 			return at.UTC(), nil
 		}
 	}
