@@ -160,9 +160,11 @@ func (v *visit) holderAt(d *holderData) error {
 	return nil
 }
 
+const pastText = "Made from the history, which has no metadata, and of waiters those alone whose wait is over."
+
 // note says where the history that is kept begins, and what it cannot say.
 func (v *visit) note(kept past.Retained, known past.Known, why string) *momentNote {
-	n := &momentNote{Text: "Made from the history, which has no metadata, and of waiters those alone whose wait is over."}
+	n := &momentNote{Text: pastText}
 	if known != past.Certain {
 		n.Text = "This is not certain: " + cmp.Or(why, "no records were kept at the time") + "."
 	}

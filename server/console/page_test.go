@@ -189,6 +189,46 @@ func TestTimeTravel(t *testing.T) {
 	s.shows("/console/?at=2020-01-01T00:00:00", http.StatusOK, "Nothing was held")
 }
 
+// The settings as of a moment are those before all later changes, and cannot be changed.
+func TestSettingsAt(t *testing.T) {
+	s := start(t, nil, "")
+	configurer := s.store.(leasehold.Configurer)
+	var moments []time.Time
+	set := func(key string, value any) {
+		t.Helper()
+		time.Sleep(5 * time.Millisecond) // records have times of milliseconds
+		moments = append(moments, time.Now())
+		time.Sleep(5 * time.Millisecond)
+		if _, err := configurer.SetSetting(t.Context(), key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("max_leases", int64(4711))
+	set("history_renewals", false)
+	set("max_leases", int64(4712))
+	set("keep_history", false)
+	at := func(moment time.Time) string {
+		return "/console/settings?at=" + url.QueryEscape(moment.UTC().Format(time.RFC3339Nano))
+	}
+	value := func(text string) string { return `data-label="Value" class="num changed">` + text + "<" }
+	for i, want := range [][]string{{}, {"4711"}, {"4711", "false"}, {"4712", "false"}} {
+		a := s.shows(at(moments[i]), http.StatusOK, "As of", "history that is kept begins at")
+		for _, text := range want {
+			if !strings.Contains(a.body, value(text)) {
+				t.Errorf("the settings at moment %d lack %s:\n%s", i, text, a.body)
+			}
+		}
+		if n := strings.Count(a.body, `class="num changed"`); n != len(want) {
+			t.Errorf("at moment %d %d settings differ from their defaults, want %d", i, n, len(want))
+		}
+		if strings.Contains(a.body, `name="reason"`) {
+			t.Error("a setting of the past can be changed")
+		}
+	}
+	s.shows(at(moments[0]), http.StatusOK, "No change is on record")
+	s.shows("/console/settings", http.StatusOK, value("4712"))
+}
+
 // A store that lacks a power: the page says so.
 func TestSmallStore(t *testing.T) {
 	s := start(t, nil, "")

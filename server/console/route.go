@@ -26,7 +26,7 @@ func routes() map[string]route {
 		auth.ConsolePath + "holder":        {get: (*visit).holder, past: true},
 		auth.ConsolePath + "waits":         {get: (*visit).waits},
 		auth.ConsolePath + "plots":         {get: (*visit).plots, past: true},
-		auth.ConsolePath + "settings":      {get: (*visit).settings, post: (*visit).changeSetting},
+		auth.ConsolePath + "settings":      {get: (*visit).settings, post: (*visit).changeSetting, past: true},
 		auth.ConsolePath + "health":        {get: (*visit).health},
 		auth.ConsolePath + "stream":        {get: (*visit).stream},
 		auth.ConsolePath + "break":         {post: (*visit).breakLease},
@@ -98,7 +98,7 @@ func (v *visit) run(to route) error {
 	}
 	v.s.refusals.start(v.s)
 	var err error
-	if !to.past {
+	if !to.past || v.r.Method == http.MethodPost {
 		return handle(v)
 	}
 	if v.at, err = parseMoment(v.query.Get("at")); err != nil {
