@@ -3,6 +3,7 @@ package past_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,25 @@ func TestBreakWithoutRecord(t *testing.T) {
 		a, err := past.Resource(t.Context(), all, "r", second(at), nil)
 		if err != nil || len(a.Leases) != 1 || a.Leases[0].State != want.State || a.Leases[0].Known != want.Known {
 			t.Errorf("Resource at %v = %+v, %v; want %s, %s", at, a, err, want.State, want.Known)
+		}
+	}
+}
+
+// A wait shows from its start to just before its end, with what it was for.
+func TestWaiting(t *testing.T) {
+	failed := record(3, 30, leasehold.KindFailed, 0, none, none, "waited_ms", "20000", "claims", `[{"namespace":"ns","pattern":"a","mode":"exclusive"}]`)
+	all := records{record(1, 5, leasehold.KindAcquired, 7, none, active),
+		record(2, 20, leasehold.KindAcquired, 8, none, active, "waited_ms", "15000"), failed,
+		record(4, 4000, leasehold.KindAcquired, 9, none, active, "waited_ms", "3999000")}
+	const first, later = "r[]true;", "r[ns a]false;"
+	for at, want := range map[float64]string{4: "", 5: first, 9: first, 10: first + later, 19.999: first + later, 20: later, 29.999: later, 30: ""} {
+		w, err := past.Waiting(t.Context(), all, second(at), nil)
+		got := ""
+		for _, each := range w.Waits {
+			got += fmt.Sprintf("%s%v%v;", each.Resource, each.Claims, each.Granted)
+		}
+		if err != nil || got != want || w.Known != past.Certain {
+			t.Errorf("Waiting at %v = %+v, %v; want %q", at, w, err, want)
 		}
 	}
 }

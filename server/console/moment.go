@@ -162,6 +162,36 @@ func (v *visit) holderAt(d *holderData) error {
 
 const pastText = "Made from the history, which has no metadata, and of waiters those alone whose wait is over."
 
+// waitsAt fills in who waited.
+func (v *visit) waitsAt(d *waitsData) error {
+	answer, err := readPast(v, func(ctx context.Context, h leasehold.Historian) (past.Waits, error) {
+		return past.Waiting(ctx, h, v.at, nil)
+	})
+	if unsupported(err) {
+		d.Moment = &momentNote{Text: noPast}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.Moment = v.note(past.Retained{From: answer.From, Purged: answer.Purged}, answer.Known, "for a time no records were kept")
+	if d.Moment.Text == pastText {
+		d.Moment.Text = "Made from the history, which has the waits that are over: those shown ended within the hour that followed."
+	}
+	if answer.Incomplete {
+		d.Moment.Text += " There were more records than a page reads: some waits may be missing."
+	}
+	d.Total = len(answer.Waits)
+	for _, w := range answer.Waits[:min(len(answer.Waits), pageRows)] {
+		shown := pastWait{Wait: w, Labels: []string{w.Resource}, Waited: v.at.Sub(w.Since).Seconds()}
+		if len(w.Claims) > 0 {
+			shown.Labels = claimTexts(w.Claims)
+		}
+		d.Past = append(d.Past, shown)
+	}
+	return nil
+}
+
 // note says where the history that is kept begins, and what it cannot say.
 func (v *visit) note(kept past.Retained, known past.Known, why string) *momentNote {
 	n := &momentNote{Text: pastText}

@@ -183,10 +183,29 @@ func TestTimeTravel(t *testing.T) {
 	s.shows("/console/resource?name="+url.QueryEscape(set.Resource)+"&"+at, http.StatusOK, "agent")
 	s.shows("/console/holder?name=ci:1&"+at, http.StatusOK, "deploy")
 	s.shows("/console/plots?"+at, http.StatusOK, `id="granted">2<`, `id="ended">0<`)
-	s.shows("/console/waits?"+at, http.StatusOK, "Nobody waits")
+	s.shows("/console/waits?"+at, http.StatusOK, "Nobody was seen waiting")
 	s.server.first = cached[time.Time]{}
 	s.shows("/console/?at=2020-01-01T00:00:00Z", http.StatusOK, "before the history that is kept")
 	s.shows("/console/?at=2020-01-01T00:00:00", http.StatusOK, "Nothing was held")
+}
+
+// Who waited at a moment shows once the wait is over.
+func TestWaitsAt(t *testing.T) {
+	s := start(t, nil, "")
+	g := s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	s.queue(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:2", Timeout: leasehold.NoTimeout, TTL: time.Hour})
+	time.Sleep(20 * time.Millisecond) // records have times of milliseconds
+	then := time.Now()
+	time.Sleep(20 * time.Millisecond)
+	path := "/console/waits?at=" + url.QueryEscape(then.UTC().Format(time.RFC3339Nano))
+	s.shows(path, http.StatusOK, "Nobody was seen waiting", "As of")
+	if _, err := s.store.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource}); err != nil {
+		t.Fatal(err)
+	}
+	a := s.shows(path, http.StatusOK, "<b>1</b> waited", "ci:2", "deploy", "granted at")
+	if strings.Contains(a.body, "data-stream") || strings.Contains(a.body, `id="refused"`) {
+		t.Error("the page of the past has live parts")
+	}
 }
 
 // The settings as of a moment are those before all later changes, and cannot be changed.

@@ -24,7 +24,7 @@ func routes() map[string]route {
 		auth.ConsolePath:                   {get: (*visit).leases, past: true},
 		auth.ConsolePath + "resource":      {get: (*visit).resource, past: true},
 		auth.ConsolePath + "holder":        {get: (*visit).holder, past: true},
-		auth.ConsolePath + "waits":         {get: (*visit).waits},
+		auth.ConsolePath + "waits":         {get: (*visit).waits, past: true},
 		auth.ConsolePath + "plots":         {get: (*visit).plots, past: true},
 		auth.ConsolePath + "settings":      {get: (*visit).settings, post: (*visit).changeSetting, past: true},
 		auth.ConsolePath + "health":        {get: (*visit).health},

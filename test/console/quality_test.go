@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -17,6 +18,15 @@ import (
 var pages = []string{
 	"/console/", "/console/?holder=anna&metadata=job%3D4711", "/console/resource?name=deploy:prod", "/console/holder?name=agent:refactor",
 	"/console/waits", "/console/plots", "/console/settings", "/console/health", "/console/nothing-here",
+}
+
+// pastPages are pages as of a moment ago.
+func pastPages() (paths []string) {
+	at := time.Now().Add(-time.Second).UTC().Format("2006-01-02T15:04:05Z")
+	for _, path := range []string{"/console/?", "/console/resource?name=deploy:prod&", "/console/waits?", "/console/settings?"} {
+		paths = append(paths, path+"at="+at)
+	}
+	return paths
 }
 
 // axe-core finds nothing to complain of, in light and dark, on a desktop and a phone.
@@ -46,7 +56,7 @@ func TestAccessibility(t *testing.T) {
 	}
 	for _, scheme := range []string{"light", "dark"} {
 		b.scheme(scheme)
-		for _, path := range pages {
+		for _, path := range append(pages, pastPages()...) {
 			b.size(1280, 900)
 			b.visit(path)
 			if strings.Contains(path, "resource") || strings.Contains(path, "holder?") {
@@ -72,7 +82,7 @@ func TestPhone(t *testing.T) {
 	hostile(s)
 	b := s.open("/console/")
 	b.size(360, 740)
-	for _, path := range append(pages, "/console/resource?"+url.Values{"name": {hostileNames[3]}}.Encode(), "/console/?prefix="+strings.Repeat("long", 20)) {
+	for _, path := range append(append(pages, pastPages()...), "/console/resource?"+url.Values{"name": {hostileNames[3]}}.Encode(), "/console/?prefix="+strings.Repeat("long", 20)) {
 		b.visit(path)
 		if width := eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
 			wide := eval[string](b, `[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > 361 && !e.closest('.scroll, .hidden')).slice(0, 5).map((e) => e.outerHTML.slice(0, 200)).join('\n')`)
