@@ -60,7 +60,7 @@ func TestAccessibility(t *testing.T) {
 			b.size(1280, 900)
 			b.visit(path)
 			if strings.Contains(path, "resource") || strings.Contains(path, "holder?") {
-				eval[any](b, `document.querySelector('details.danger').open = true, null`)
+				eval[any](b, `document.querySelectorAll('details.danger').forEach((d) => { d.open = true }), null`)
 			}
 			check(b, path, scheme)
 		}
