@@ -106,6 +106,10 @@ func (p page) Done() string    { return p.done }
 // At is the moment that the page is of; zero is now.
 func (p page) At() time.Time { return p.visit.moment() }
 
+// Isolated is the name with the marks that keep its direction of writing to itself, for
+// the window's title, which is plain text.
+func (p page) Isolated() string { return isolated(p.Name) }
+
 // Since is a time as the table shows it.
 func (p page) Since(t time.Time) string {
 	if at := p.At(); !at.IsZero() {

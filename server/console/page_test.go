@@ -67,6 +67,9 @@ func TestPages(t *testing.T) {
 		if got := a.header.Get("Content-Security-Policy"); got != securityPolicy {
 			t.Errorf("GET %s has the policy %q", path, got)
 		}
+		if got := a.header.Get("Cache-Control"); got != "no-store" && !strings.Contains(path, "/leasehold.") {
+			t.Errorf("GET %s has Cache-Control %q, want no-store", path, got)
+		}
 		for _, bad := range []string{" style=", "<style", "javascript:", " onclick", "http://", "https://"} {
 			if strings.HasPrefix(a.header.Get("Content-Type"), "text/html") && strings.Contains(a.body, bad) {
 				t.Errorf("GET %s has %q", path, bad)
@@ -131,6 +134,15 @@ func TestHostileNames(t *testing.T) {
 				t.Errorf("GET %s shows %q as HTML", path, name)
 			}
 		}
+	}
+}
+
+// The window's title is plain text: a name in it turns nothing but itself.
+func TestTitleIsIsolated(t *testing.T) {
+	s := start(t, nil, "")
+	for _, name := range []string{"a\u202eb", "a\u2069\u202eb"} {
+		want := "<title>\u2068" + strings.ReplaceAll(name, "\u2069", "") + "\u2069 · Resource"
+		s.shows("/console/resource?"+url.Values{"name": {name}}.Encode(), http.StatusOK, want)
 	}
 }
 

@@ -45,7 +45,7 @@ func init() { table = routes() } // its pages link to others, and so read it
 
 // securityPolicy lets a page load what this server embeds, and nothing else: no
 // script or style in the page itself, no other address.
-const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 func setHeaders(h http.Header, requestID string) {

@@ -198,13 +198,14 @@
         return;
       }
       if (answer.ok) apply(new DOMParser().parseFromString(await answer.text(), 'text/html'));
+      else if (answer.status === 429 || answer.status >= 500) again = true; // busy: what changed still has to be shown
     } catch {
       // the stream notices, too
     } finally {
       syncing = false;
       if (again) {
         again = false;
-        setTimeout(sync, 250);
+        setTimeout(sync, 250 + 500 * Math.random());
       }
     }
   };
