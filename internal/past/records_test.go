@@ -121,6 +121,27 @@ func TestOneMoment(t *testing.T) {
 	}
 }
 
+// A lease is held from the moment of its grant to just before its end; of records with
+// the same time the last one counts.
+func TestBorders(t *testing.T) {
+	all := records{record(1, 10, leasehold.KindAcquired, 7, none, active, "ends_in_ms", "5000"),
+		record(2, 12, leasehold.KindReleased, 7, active, leasehold.StateReleased),
+		record(3, 12, leasehold.KindAcquired, 8, leasehold.StateReleased, active, "ends_in_ms", "5000")}
+	for at, token := range map[float64]uint64{9.999: 0, 10: 7, 11.999: 7, 12: 8, 16.999: 8, 17: 0} {
+		a, err := past.Resource(t.Context(), all, "r", second(at), nil)
+		p, tableErr := past.Table(t.Context(), all, past.TableRequest{Time: second(at)}, nil)
+		for _, leases := range [][]past.Lease{a.Leases, p.Leases} {
+			var got uint64
+			if len(leases) > 0 {
+				got = leases[0].Token
+			}
+			if err != nil || tableErr != nil || got != token || len(leases) > 1 {
+				t.Errorf("at %v it says %+v, %v, %v; want the lease %d", at, leases, err, tableErr, token)
+			}
+		}
+	}
+}
+
 // The record that decides is the next one after the moment, also where later ones are
 // read for the waits in them.
 func TestNextRecordDecides(t *testing.T) {
