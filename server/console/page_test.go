@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -199,6 +200,31 @@ func TestTimeTravel(t *testing.T) {
 	s.server.first = cached[time.Time]{}
 	s.shows("/console/?at=2020-01-01T00:00:00Z", http.StatusOK, "before the history that is kept")
 	s.shows("/console/?at=2020-01-01T00:00:00", http.StatusOK, "Nothing was held")
+}
+
+// More waiters than a list has: pages that show a part of them say so.
+func TestManyWaiters(t *testing.T) {
+	s := start(t, nil, "")
+	s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	ctx, cancel := context.WithCancel(context.Background())
+	var waiting sync.WaitGroup
+	t.Cleanup(func() { cancel(); waiting.Wait() })
+	const n = leasehold.MaxPage + 5
+	for i := range n {
+		waiting.Go(func() {
+			_, _ = s.store.(leasehold.Waiter).Wait(ctx, leasehold.AcquireRequest{Resource: "deploy", Holder: fmt.Sprint("w", i), Timeout: leasehold.NoTimeout})
+		})
+	}
+	for deadline := time.Now().Add(30 * time.Second); s.waiting() < n && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond) // the store lives in real time
+	}
+	part := fmt.Sprintf("only the first %d ", leasehold.MaxPage)
+	s.shows("/console/", http.StatusOK, fmt.Sprintf(`id="waiting">%d<`, n), part)
+	a := s.shows("/console/holder?name=nobody", http.StatusOK, part)
+	if strings.Contains(a.body, "It waits for nothing") {
+		t.Error("a holder that was not looked for in all waits is said to wait for nothing")
+	}
+	s.shows("/console/waits", http.StatusOK, fmt.Sprintf("<b>%d</b> waiting", n), fmt.Sprintf("The first %d are listed", pageRows))
 }
 
 // Who waited at a moment shows once the wait is over.
