@@ -129,7 +129,8 @@ func TestHostileNames(t *testing.T) {
 		s.acquire(leasehold.AcquireRequest{Resource: name, Holder: name[:min(len(name), 200)], TTL: time.Hour, Metadata: map[string]string{"k": name}})
 		s.queue(leasehold.AcquireRequest{Resource: name, Holder: "w" + name[:min(len(name), 200)], Timeout: leasehold.NoTimeout})
 		q := url.Values{"name": {name}}.Encode()
-		for _, path := range []string{"/console/", "/console/waits", "/console/resource?" + q, "/console/plots", "/console/?" + url.Values{"prefix": {name}}.Encode()} {
+		at := "at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))
+		for _, path := range []string{"/console/", "/console/waits", "/console/resource?" + q, "/console/plots", "/console/?" + at, "/console/resource?" + q + "&" + at, "/console/waits?" + at, "/console/?" + url.Values{"prefix": {name}}.Encode()} {
 			a := s.shows(path, http.StatusOK)
 			if strings.Contains(a.body, "<script>x") || strings.Contains(a.body, "<img src=x") {
 				t.Errorf("GET %s shows %q as HTML", path, name)
