@@ -203,6 +203,30 @@ func TestTimeTravel(t *testing.T) {
 	s.shows("/console/?at=2020-01-01T00:00:00", http.StatusOK, "Nothing was held")
 }
 
+// Where old records are purged the page says where the rest begins, and guesses nothing.
+func TestPurgedPast(t *testing.T) {
+	s := start(t, nil, "")
+	s.acquire(leasehold.AcquireRequest{Resource: "old", Holder: "ci:1", TTL: time.Hour})
+	time.Sleep(20 * time.Millisecond) // records have times of milliseconds
+	lost := time.Now()
+	time.Sleep(1100 * time.Millisecond) // pages write whole seconds
+	s.acquire(leasehold.AcquireRequest{Resource: "new", Holder: "ci:2", TTL: time.Hour})
+	kept := s.newest(leasehold.KindAcquired).At
+	if _, err := s.store.(leasehold.Configurer).SetSetting(t.Context(), leasehold.SettingHistoryMaxRows, int64(2)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.(leasehold.Cleaner).Cleanup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := "at=" + url.QueryEscape(lost.UTC().Format(time.RFC3339Nano))
+	for _, path := range []string{"?", "resource?name=old&", "holder?name=ci:1&", "waits?", "settings?"} {
+		a := s.shows("/console/"+path+at, http.StatusOK, "Nothing is known of this moment", "begins at <time datetime=\""+kept.UTC().Format(time.RFC3339)+"\"")
+		if strings.Contains(a.body, `data-name="old"`) {
+			t.Errorf("GET %s shows a lease whose records are purged", path)
+		}
+	}
+}
+
 // More waiters than a list has: pages that show a part of them say so.
 func TestManyWaiters(t *testing.T) {
 	s := start(t, nil, "")
