@@ -7,14 +7,20 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/leasehold/leasehold/test/process"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -139,6 +145,31 @@ func cmdClock(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	default:
 		ts.Fatalf("usage: clock start|below DURATION")
+	}
+}
+
+// cmdSamePast checks that the command line and the server say the same of this moment,
+// of one resource or of all.
+func cmdSamePast(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: samepast [RESOURCE]")
+	}
+	at := time.Now().UTC().Format(time.RFC3339Nano)
+	query := url.Values{"time": {at}}
+	if len(args) == 1 {
+		query.Set("resource", args[0])
+	}
+	ts.Check(ts.Exec("leasehold", append([]string{"history", "--json", "--at", at}, args...)...))
+	answer, err := http.Get(ts.Getenv("LEASEHOLD_STORE") + "/v1/history/at?" + query.Encode())
+	ts.Check(err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	ts.Check(err)
+	var said, served map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &said))
+	ts.Check(json.Unmarshal(body, &served))
+	if diff := cmp.Diff(served, said); diff != "" || len(served) == 0 {
+		ts.Fatalf("the command line says something else of %v at %s (-served +said):\n%s", args, at, diff)
 	}
 }
 

@@ -61,6 +61,7 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 			"larger":     cmdLarger,
 			"certs":      cmdCerts,
 			"clock":      cmdClock,
+			"samepast":   cmdSamePast,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

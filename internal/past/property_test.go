@@ -98,6 +98,9 @@ func (w *world) run(gaps, purges bool) {
 			w.look()
 		}
 		time.Sleep(time.Duration(rapid.IntRange(1, 4000).Draw(w.t, "ms")) * time.Millisecond)
+		if rapid.IntRange(0, 5).Draw(w.t, "pause") == 0 {
+			time.Sleep(70 * time.Second) // what comes is in another stretch of the reader's
+		}
 		if rapid.IntRange(0, 3).Draw(w.t, "look later") == 0 {
 			w.look()
 			time.Sleep(time.Millisecond)

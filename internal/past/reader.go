@@ -11,6 +11,9 @@ import (
 // grain is that of records' times.
 const grain = time.Millisecond
 
+// maxAhead is how far the clock of who asks, or of the store, may be ahead of this one.
+const maxAhead = time.Minute
+
 // reader reads records within its budget.
 type reader struct {
 	ctx   context.Context
@@ -28,6 +31,9 @@ type reader struct {
 func newReader(ctx context.Context, h leasehold.Historian, at time.Time, opts *Options) (*reader, error) {
 	if at.IsZero() {
 		return nil, leasehold.Invalid("time", "is missing; want a moment")
+	}
+	if at.After(time.Now().Add(maxAhead)) {
+		return nil, leasehold.Invalid("time", "lies in the future, which no history has")
 	}
 	o := Options{}
 	if opts != nil {
@@ -146,6 +152,7 @@ func (r *reader) after(name string, seq uint64, waits bool) (next *leasehold.Rec
 	from := r.at.Add(grain)
 	q := leasehold.HistoryRequest{Resource: name, Since: from}
 	for _, window := range windows {
+		found := next != nil // nearer than all that this window has
 		if q.Until = r.at.Add(window); window == 0 {
 			q.Until = time.Time{}
 		}
@@ -153,7 +160,7 @@ func (r *reader) after(name string, seq uint64, waits bool) (next *leasehold.Rec
 			if record.Details["waited_ms"] != "" {
 				ended = append(ended, record)
 			}
-			if record.Seq > seq && record.Kind != leasehold.KindFailed {
+			if !found && record.Seq > seq && record.Kind != leasehold.KindFailed {
 				next = new(record)
 			}
 			return true

@@ -3,6 +3,7 @@ package past_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,9 @@ func TestOneMoment(t *testing.T) {
 		{"purged, and nothing of it is left", records{record(5, 50, leasehold.KindPurged, 0, none, none)}, 60, past.NotRetained, false, "older ones were purged"},
 		{"purged, and found live later", records{record(5, 50, leasehold.KindPurged, 0, none, none),
 			record(6, 70, leasehold.KindTransferred, 8, active, active, "from", "h")}, 60, past.Certain, true, ""},
+		{"renewals were off, and much happened later", records{acquired, off,
+			record(3, 30, leasehold.KindReleased, 7, active, leasehold.StateReleased),
+			record(4, 300, leasehold.KindAcquired, 8, none, active)}, 16, past.Certain, true, ""},
 		{"the clock was set back after it ended", records{acquired,
 			record(2, 12, leasehold.KindReleased, 7, active, leasehold.StateReleased),
 			record(3, 5, leasehold.KindAcquired, 8, none, active, "ends_in_ms", "60000")}, 6, past.Certain, true, ""},
@@ -113,6 +117,76 @@ func TestOneMoment(t *testing.T) {
 		a, err := past.Resource(t.Context(), c.all, "r", second(c.at), nil)
 		if err != nil || a.Known != c.known || a.Locked() != c.live || !strings.Contains(a.Why, c.why) {
 			t.Errorf("%s: Resource = %+v, %v; want %s (%q), live: %v", c.name, a, err, c.known, c.why, c.live)
+		}
+	}
+}
+
+// A lease is held from the moment of its grant to just before its end; of records with
+// the same time the last one counts.
+func TestBorders(t *testing.T) {
+	all := records{record(1, 10, leasehold.KindAcquired, 7, none, active, "ends_in_ms", "5000"),
+		record(2, 12, leasehold.KindReleased, 7, active, leasehold.StateReleased),
+		record(3, 12, leasehold.KindAcquired, 8, leasehold.StateReleased, active, "ends_in_ms", "5000")}
+	for at, token := range map[float64]uint64{9.999: 0, 10: 7, 11.999: 7, 12: 8, 16.999: 8, 17: 0} {
+		a, err := past.Resource(t.Context(), all, "r", second(at), nil)
+		p, tableErr := past.Table(t.Context(), all, past.TableRequest{Time: second(at)}, nil)
+		for _, leases := range [][]past.Lease{a.Leases, p.Leases} {
+			var got uint64
+			if len(leases) > 0 {
+				got = leases[0].Token
+			}
+			if err != nil || tableErr != nil || got != token || len(leases) > 1 {
+				t.Errorf("at %v it says %+v, %v, %v; want the lease %d", at, leases, err, tableErr, token)
+			}
+		}
+	}
+}
+
+// The record that decides is the next one after the moment, also where later ones are
+// read for the waits in them.
+func TestNextRecordDecides(t *testing.T) {
+	all := records{record(5, 50, leasehold.KindPurged, 0, none, none),
+		record(6, 70, leasehold.KindReleased, 8, active, leasehold.StateReleased),
+		record(7, 71, leasehold.KindAcquired, 9, none, active, "ends_in_ms", "-1"),
+		record(8, 300, leasehold.KindReleased, 9, active, leasehold.StateReleased)}
+	a, err := past.Resource(t.Context(), all, "r", second(60), nil)
+	if err != nil || len(a.Leases) != 1 || a.Leases[0].Token != 8 {
+		t.Errorf("Resource = %+v, %v; want the lease 8", a, err)
+	}
+}
+
+// A break in a time without records makes a lease breaking only where it may have been
+// before the moment, and then that is not certain.
+func TestBreakWithoutRecord(t *testing.T) {
+	off := func(seq uint64, s float64, value, before string) leasehold.Record {
+		return record(seq, s, leasehold.KindConfigured, 0, none, none, "key", leasehold.SettingKeepHistory, "value", value, "before", before)
+	}
+	all := records{record(1, 10, leasehold.KindAcquired, 7, none, active, "ends_in_ms", "-1"),
+		off(2, 30, "false", "true"), off(3, 50, "true", "false"),
+		record(4, 90, leasehold.KindReleased, 7, breaks, leasehold.StateReleased)}
+	for at, want := range map[float64]past.Lease{20: {State: active, Known: past.Certain}, 40: {State: breaks, Known: past.Uncertain}} {
+		a, err := past.Resource(t.Context(), all, "r", second(at), nil)
+		if err != nil || len(a.Leases) != 1 || a.Leases[0].State != want.State || a.Leases[0].Known != want.Known {
+			t.Errorf("Resource at %v = %+v, %v; want %s, %s", at, a, err, want.State, want.Known)
+		}
+	}
+}
+
+// A wait shows from its start to just before its end, with what it was for.
+func TestWaiting(t *testing.T) {
+	failed := record(3, 30, leasehold.KindFailed, 0, none, none, "waited_ms", "20000", "claims", `[{"namespace":"ns","pattern":"a","mode":"exclusive"}]`)
+	all := records{record(1, 5, leasehold.KindAcquired, 7, none, active),
+		record(2, 20, leasehold.KindAcquired, 8, none, active, "waited_ms", "15000"), failed,
+		record(4, 4000, leasehold.KindAcquired, 9, none, active, "waited_ms", "3999000")}
+	const first, later = "r[]true;", "r[ns a]false;"
+	for at, want := range map[float64]string{4: "", 5: first, 9: first, 10: first + later, 19.999: first + later, 20: later, 29.999: later, 30: ""} {
+		w, err := past.Waiting(t.Context(), all, second(at), nil)
+		got := ""
+		for _, each := range w.Waits {
+			got += fmt.Sprintf("%s%v%v;", each.Resource, each.Claims, each.Granted)
+		}
+		if err != nil || got != want || w.Known != past.Certain {
+			t.Errorf("Waiting at %v = %+v, %v; want %q", at, w, err, want)
 		}
 	}
 }
@@ -138,6 +212,9 @@ func TestBudget(t *testing.T) {
 	}
 	if _, err := past.Table(t.Context(), all, past.TableRequest{}, nil); !errors.Is(err, leasehold.ErrInvalid) {
 		t.Errorf("Table of no time = %v, want ErrInvalid", err)
+	}
+	if _, err := past.Resource(t.Context(), all, "a", time.Now().Add(time.Hour), nil); !errors.Is(err, leasehold.ErrInvalid) {
+		t.Errorf("Resource of the future = %v, want ErrInvalid", err)
 	}
 	if _, err := past.Resource(t.Context(), all, "", second(1), nil); !errors.Is(err, leasehold.ErrInvalid) {
 		t.Errorf("Resource of no name = %v, want ErrInvalid", err)

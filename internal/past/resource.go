@@ -95,7 +95,7 @@ func (r *reader) withoutRecords(a *Answer, next *leasehold.Record) error {
 	case next != nil && next.Before.Locked() && !r.gaps.missing(r.at, next.At):
 		holder, token := before(*next)
 		l := Lease{Resource: a.Resource, Holder: holder, Token: token, State: next.Before, Renewals: renewalsBefore(*next), Known: Certain}
-		if l = l.until(r.at, next); l.Live() {
+		if l = l.until(r.at, next, false); l.Live() {
 			a.Leases = append(a.Leases, l)
 			return nil
 		}
@@ -152,13 +152,17 @@ func (r *reader) resolve(t *trail) (Lease, error) {
 // waiters are those of the ended waits that went on at the moment, by their start.
 func waiters(ended []leasehold.Record, at time.Time) (all []Waiter) {
 	for _, r := range ended {
-		ms, err := strconv.ParseInt(r.Details["waited_ms"], 10, 64)
-		since := r.At.Add(-time.Duration(ms) * time.Millisecond)
-		if err != nil || since.After(at) {
-			continue
+		if w, ok := waiter(r, at); ok {
+			all = append(all, w)
 		}
-		all = append(all, Waiter{Holder: r.Holder, Since: since, Until: r.At, Granted: r.Kind == leasehold.KindAcquired, Reason: r.Why})
 	}
 	slices.SortFunc(all, func(x, y Waiter) int { return x.Since.Compare(y.Since) })
 	return all
+}
+
+// waiter is the wait that a record ended, if it went on at the moment.
+func waiter(r leasehold.Record, at time.Time) (Waiter, bool) {
+	ms, err := strconv.ParseInt(r.Details["waited_ms"], 10, 64)
+	since := r.At.Add(-time.Duration(ms) * time.Millisecond)
+	return Waiter{Holder: r.Holder, Since: since, Until: r.At, Granted: r.Kind == leasehold.KindAcquired, Reason: r.Why}, err == nil && !since.After(at)
 }

@@ -134,7 +134,7 @@ func (t *trail) decide(g gaps, at time.Time, next *leasehold.Record) Lease {
 	case !l.Live():
 		return l
 	case continues(t.newest, next):
-		return l.until(at, next).withoutEnd(g.missingRenewals(since, at))
+		return l.until(at, next, missing).withoutEnd(g.missingRenewals(since, at))
 	case missing:
 		return l.unknown(fmt.Sprintf("no records were kept for a time after %s", stamp(since)))
 	case !t.endSeen && next == nil:
@@ -165,15 +165,17 @@ func (l Lease) withoutEnd(moved bool) Lease {
 }
 
 // until is the lease at the moment if the next record found it live: it was held until
-// then, or ended as that record says.
-func (l Lease) until(at time.Time, next *leasehold.Record) Lease {
+// then, or ended as that record says. Missing says that records before the moment may be
+// missing: then one that was found breaking may have been so at the moment, or not yet.
+func (l Lease) until(at time.Time, next *leasehold.Record, missing bool) Lease {
 	ends := next.Kind == leasehold.KindExpired || next.Kind == leasehold.KindBroken
 	if end := endTime(*next); ends && !end.After(at) {
 		l.State, l.EndedAt, l.Ended, l.Reason = next.After, end, next.Kind, next.Why
 		return l
 	}
-	if l.State != next.Before { // a record in between is missing
+	if l.State != next.Before && missing {
 		l.State = next.Before
+		return l.unknown("it was held, and no record says since when it was " + next.Before.String())
 	}
 	return l
 }

@@ -11,7 +11,7 @@ import (
 
 // pastQuery asks for one resource, or for all leases.
 type pastQuery struct {
-	Time      time.Time `query:"time,required" doc:"The moment." example:"2026-01-31T12:00:00Z"`
+	Time      time.Time `query:"time,required" doc:"The moment; at most a minute ahead of the server's clock." example:"2026-01-31T12:00:00Z"`
 	Resource  string    `query:"resource" doc:"Only this one, with its waiters. Else all leases that were live."`
 	Prefix    string    `query:"prefix" doc:"Only names that begin so."`
 	Holder    string    `query:"holder" doc:"Only leases that this holder had then."`

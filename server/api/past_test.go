@@ -149,7 +149,7 @@ func TestPastBeforeTheRetainedHistory(t *testing.T) {
 func TestPastRefuses(t *testing.T) {
 	d := newDriver(t, nil, nil)
 	for query, field := range map[string]string{
-		"": "time", "time=yesterday": "time", "time=2026-01-01T00:00:00Z&limit=1001": "limit",
+		"": "time", "time=yesterday": "time", "time=9999-12-31T23:59:59Z": "time", "time=2026-01-01T00:00:00Z&limit=1001": "limit",
 		"time=2026-01-01T00:00:00Z&cursor=x": "cursor", "time=2026-01-01T00:00:00Z&resource=r&prefix=p": "prefix",
 		"time=2026-01-01T00:00:00Z&path=p": "namespace", "time=2026-01-01T00:00:00Z&resource=%00": "resource",
 	} {
@@ -170,10 +170,10 @@ func TestPastIsLimited(t *testing.T) {
 		d.caller = auth.Caller{Name: "a", Roles: []auth.Role{auth.RoleReader}}
 		d.server.store = longHistory{d.server.store, 2 * time.Second}
 		for range 4 {
-			go d.send("GET", "/v1/history/at?time=2026-01-01T00:00:00Z", "")
+			go d.send("GET", "/v1/history/at?time=1999-12-31T00:00:00Z", "")
 		}
 		synctest.Wait()
-		d.send("GET", "/v1/history/at?time=2026-01-01T00:00:00Z", "").wantProblem(http.StatusTooManyRequests, "rate_limited")
+		d.send("GET", "/v1/history/at?time=1999-12-31T00:00:00Z", "").wantProblem(http.StatusTooManyRequests, "rate_limited")
 		d.send("GET", "/v1/history", "").wantProblem(http.StatusTooManyRequests, "rate_limited")
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -22,12 +22,13 @@ func svgPath(parts ...any) string {
 	return b.String()
 }
 
-// bars is a bar chart: bars of one or more series, stacked.
+// bars is a bar chart: bars of one or more series, stacked. What lies side by side is in
+// percent of its width, and heights are pixels, so that text keeps its size.
 type bars struct {
 	Title  string
 	Series []string // names, in the order in which they are stacked
 	Top    int      // the value at the top
-	Width  float64
+	Wide   bool
 	Bars   []bar
 	Ticks  []tick // below the bars
 	Empty  bool
@@ -46,42 +47,50 @@ type part struct {
 	Label, Name string
 }
 
+// tick is a label below a border between two bars, or at an end.
 type tick struct {
 	X     float64
 	Label string
+	Place string // class: first, last or minor, which a narrow chart leaves out
 }
 
-const (
-	chartHeight            = 140.0
-	wideChart, halfChart   = 960.0, 480.0
-	chartLeft, chartBottom = 34.0, 20.0
-)
+const chartTop, chartBottom = 8.0, 120.0
 
 // newBars draws values[bar][series].
-func newBars(title string, width float64, series, labels []string, values [][]int, tickEvery int) bars {
-	c := bars{Title: title, Width: width, Series: series}
+func newBars(title string, series, labels []string, values [][]int) bars {
+	c := bars{Title: title, Series: series}
 	for _, v := range values {
 		c.Top = max(c.Top, sum(v))
 	}
 	c.Empty = c.Top == 0
 	c.Top = max(c.Top, 1)
-	step := (width - chartLeft) / float64(len(values))
+	step := 100 / float64(len(values))
 	for i, v := range values {
 		b := bar{Label: labels[i], Sum: sum(v)}
-		y := chartHeight - chartBottom
+		y := chartBottom
 		for s, n := range v {
-			h := float64(n) / float64(c.Top) * (chartHeight - chartBottom - 12)
+			h := float64(n) / float64(c.Top) * (chartBottom - chartTop)
 			if n > 0 {
 				y -= h
-				b.Parts = append(b.Parts, part{Series: s, Value: n, X: chartLeft + float64(i)*step + 1, Y: y, W: max(1, step-2), H: h, Label: labels[i], Name: series[s]})
+				b.Parts = append(b.Parts, part{Series: s, Value: n, X: (float64(i) + 0.05) * step, Y: y, W: 0.9 * step, H: h, Label: labels[i], Name: series[s]})
 			}
-		}
-		if i%tickEvery == 0 {
-			c.Ticks = append(c.Ticks, tick{chartLeft + float64(i)*step, labels[i]})
 		}
 		c.Bars = append(c.Bars, b)
 	}
 	return c
+}
+
+// tick adds a label below the left border of a bar, or below the right end.
+func (c *bars) tick(bar int, label, place string) {
+	c.Ticks = append(c.Ticks, tick{100 * float64(bar) / float64(len(c.Bars)), label, place})
+}
+
+// Half is the value of the line in the middle, if it is a whole one.
+func (c bars) Half() string {
+	if c.Top%2 != 0 {
+		return ""
+	}
+	return strconv.Itoa(c.Top / 2)
 }
 
 func sum(values []int) (n int) {

@@ -20,7 +20,13 @@ func TestTexts(t *testing.T) {
 			t.Errorf("leftText(%v) = %q, want %q", seconds, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{5 * time.Millisecond: "5 ms", 1500 * time.Millisecond: "1.5 s", 2 * time.Minute: "2 min 00 s"} {
+	at := time.Date(2026, 1, 31, 14, 3, 7, 0, time.UTC)
+	for now, want := range map[time.Time]string{at.Add(9 * time.Hour): "14:03:07", at.Add(10 * time.Hour): "2026-01-31"} {
+		if got := sinceText(at, now); got != want {
+			t.Errorf("sinceText(%v, %v) = %q, want %q", at, now, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "0 ms", time.Microsecond: "<1 ms", 5 * time.Millisecond: "5 ms", 1500 * time.Millisecond: "1.5 s", 2 * time.Minute: "2 min 00 s"} {
 		if got := preciseText(d); got != want {
 			t.Errorf("preciseText(%v) = %q, want %q", d, got, want)
 		}
@@ -35,6 +41,10 @@ func TestDetailTexts(t *testing.T) {
 	want := []string{"ended 2.5 s before", "for 10 min 00 s", "from=ci:1", "waited 400 ms"}
 	if !slices.Equal(got, want) {
 		t.Errorf("detailTexts() = %q, want %q", got, want)
+	}
+	got = detailTexts(map[string]string{"claims": `[{"namespace":"shop","pattern":"src/**","mode":"exclusive"},{"pattern":"db","mode":"shared"}]`})
+	if want := []string{"shop src/**, db (shared)"}; !slices.Equal(got, want) {
+		t.Errorf("detailTexts(claims) = %q, want %q", got, want)
 	}
 	for value, want := range map[string]string{"-1": "no end", "soon": "ends_in_ms=soon"} {
 		if got := detailTexts(map[string]string{"ends_in_ms": value}); len(got) != 1 || got[0] != want {
@@ -71,6 +81,27 @@ func TestMeasure(t *testing.T) {
 	}
 	if rate := f.PerMinute(4); rate != 5 {
 		t.Errorf("PerMinute(4) in 48 s = %v, want 5", rate)
+	}
+}
+
+// A wait on a border belongs to the bar above it, and every label is a border's.
+func TestDistributionChart(t *testing.T) {
+	var d distribution
+	for _, each := range []time.Duration{0, 9 * time.Millisecond, 10 * time.Millisecond, time.Hour, 30 * time.Hour} {
+		d.add(each)
+	}
+	c := d.chart("title")
+	var got []string
+	for _, b := range c.Bars {
+		for _, p := range b.Parts {
+			got = append(got, fmt.Sprintf("%s: %d", b.Label, p.Value))
+		}
+	}
+	if diff := cmp.Diff([]string{"less than 10 ms: 2", "10 ms to 100 ms: 1", "1 h or more: 2"}, got); diff != "" {
+		t.Errorf("bars differ (-want +got):\n%s", diff)
+	}
+	if len(c.Ticks) != len(c.Bars)-1 || c.Ticks[0].Label != "10 ms" || c.Half() != "1" {
+		t.Errorf("ticks %+v, half %q", c.Ticks, c.Half())
 	}
 }
 

@@ -26,7 +26,7 @@ type filter struct {
 func readFilter(q url.Values) filter {
 	f := filter{Prefix: q.Get("prefix"), Holder: q.Get("holder"), Cursor: q.Get("cursor")}
 	for _, pair := range q["metadata"] {
-		if pair != "" {
+		if pair != "" && !slices.Contains(f.Pairs, pair) {
 			f.Pairs = append(f.Pairs, pair)
 		}
 	}
@@ -60,6 +60,9 @@ func (f filter) request() (leasehold.ListRequest, error) {
 		}
 		if r.Metadata == nil {
 			r.Metadata = map[string]string{}
+		}
+		if _, twice := r.Metadata[key]; twice {
+			return r, leasehold.Invalid("metadata", "names %.64q with two values; no lease has both", key)
 		}
 		r.Metadata[key] = value
 	}

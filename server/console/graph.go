@@ -2,6 +2,7 @@ package console
 
 import (
 	"math"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/leasehold/leasehold"
@@ -15,6 +16,9 @@ type graph struct {
 	Hidden        int // holders that did not fit
 }
 
+// Fits reports whether the drawing can still be read when it is as narrow as a phone.
+func (g graph) Fits() bool { return g.Width <= 2*graphMargin+2*nodeWidth+columnGap }
+
 type node struct {
 	Name    string
 	Label   string // as much of the name as fits
@@ -27,7 +31,7 @@ func (n node) TextX() float64 { return n.X + 12 }
 func (n node) TextY() float64 { return n.Y + 22 }
 
 // Isolated is the label with the marks that keep its direction of writing to itself.
-func (n node) Isolated() string { return "\u2068" + n.Label + "\u2069" }
+func (n node) Isolated() string { return isolated(n.Label) }
 
 type edge struct {
 	From, To string
@@ -173,6 +177,11 @@ func curve(from, to node) string {
 	x1, y1, x2, y2 := from.X+nodeWidth, from.Y+nodeHeight/2, to.X-4, to.Y+nodeHeight/2
 	bend := math.Max(30, (x2-x1)/2)
 	return svgPath('M', x1, y1, 'C', x1+bend, y1, x2-bend, y2, x2, y2)
+}
+
+// isolated puts a name between marks. One inside that would end the isolation is left out.
+func isolated(name string) string {
+	return "\u2068" + strings.ReplaceAll(name, "\u2069", "") + "\u2069"
 }
 
 // shorten cuts a name to so many characters.

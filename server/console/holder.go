@@ -11,6 +11,7 @@ type holderData struct {
 	More       bool // it has more leases than are shown
 	Waits      []wait
 	NoWaits    bool
+	Listed     int // of all who wait, how many were looked at; zero: all
 	NoList     bool
 	Releasable bool
 	History    []event
@@ -46,6 +47,7 @@ func (v *visit) holderNow(d *holderData) error {
 	if err != nil && !d.NoWaits {
 		return err
 	}
+	d.Listed = waits.listed()
 	for _, w := range newWaits(waits.list.Waits) {
 		if w.Holder == d.Name {
 			d.Waits = append(d.Waits, w)

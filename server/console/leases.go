@@ -13,6 +13,7 @@ type leasesData struct {
 	Total       total
 	Waiting     int    // of all resources
 	NoWaits     bool   // the store does not say who waits
+	Listed      int    // of those who wait, how many are in the rows; zero: all
 	Unsupported string // what the store cannot do
 	First, Next string // addresses of other pages; may be empty
 	From, Until string // names between which this page's rows are; Until may be empty
@@ -68,7 +69,7 @@ func (v *visit) leasesNow(d *leasesData, r leasehold.ListRequest) error {
 	for _, l := range page.Leases {
 		d.Rows = append(d.Rows, newRow(l, waits.byLease[l.Resource]))
 	}
-	d.Waiting, d.Next = waits.list.Total, page.Cursor
+	d.Waiting, d.Next, d.Listed = waits.list.Total, page.Cursor, waits.listed()
 	d.Total, err = v.count(r, countBudget)
 	return err
 }
@@ -110,6 +111,14 @@ func (d *leasesData) link(v *visit, p *page) {
 type waitTable struct {
 	list    leasehold.WaitList
 	byLease map[string][]leasehold.Wait // by the resource of the lease that they wait for
+}
+
+// listed is how many of those who wait are in the list; zero: all.
+func (t waitTable) listed() int {
+	if n := len(t.list.Waits); n < t.list.Total {
+		return n
+	}
+	return 0
 }
 
 const waitLife = 400 * time.Millisecond

@@ -132,29 +132,43 @@ func (d distribution) Text(t time.Duration) string {
 	return preciseText(t)
 }
 
-// ranges are the bars of a distribution.
-var ranges = []struct {
-	below time.Duration
+// borders are those between the bars of a distribution.
+var borders = []struct {
+	at    time.Duration
 	label string
 }{
-	{10 * time.Millisecond, "<10 ms"}, {100 * time.Millisecond, "<100 ms"}, {time.Second, "<1 s"}, {5 * time.Second, "<5 s"},
-	{30 * time.Second, "<30 s"}, {2 * time.Minute, "<2 min"}, {10 * time.Minute, "<10 min"}, {time.Hour, "<1 h"}, {1<<63 - 1, "longer"},
+	{10 * time.Millisecond, "10 ms"}, {100 * time.Millisecond, "100 ms"}, {time.Second, "1 s"}, {5 * time.Second, "5 s"},
+	{30 * time.Second, "30 s"}, {2 * time.Minute, "2 min"}, {10 * time.Minute, "10 min"}, {time.Hour, "1 h"},
 }
 
 // chart draws how many lasted how long.
 func (d distribution) chart(title string) bars {
-	labels, values := make([]string, len(ranges)), make([][]int, len(ranges))
-	for i, r := range ranges {
-		labels[i], values[i] = r.label, []int{0}
+	labels, values := make([]string, len(borders)+1), make([][]int, len(borders)+1)
+	for i := range values {
+		values[i] = []int{0}
+		switch {
+		case i == 0:
+			labels[i] = "less than " + borders[i].label
+		case i < len(borders):
+			labels[i] = borders[i-1].label + " to " + borders[i].label
+		default:
+			labels[i] = borders[i-1].label + " or more"
+		}
 	}
 	for _, t := range d.all {
-		i := slices.IndexFunc(ranges, func(r struct {
-			below time.Duration
-			label string
-		}) bool {
-			return t < r.below
-		})
-		values[max(i, 0)][0]++
+		i := 0
+		for i < len(borders) && t >= borders[i].at {
+			i++
+		}
+		values[i][0]++
 	}
-	return newBars(title, halfChart, []string{"how many"}, labels, values, 1)
+	c := newBars(title, []string{"of them"}, labels, values)
+	for i, b := range borders {
+		place := ""
+		if i%2 == 1 {
+			place = "minor"
+		}
+		c.tick(i+1, b.label, place)
+	}
+	return c
 }

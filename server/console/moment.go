@@ -20,12 +20,18 @@ type momentNote struct {
 func (v *visit) moment() time.Time { return v.at }
 
 // parseMoment reads what a form's field or an address says. Without a zone it is UTC.
+// A moment to come is refused: what will be is in no history.
 func parseMoment(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999", "2006-01-02T15:04", "2006-01-02 15:04:05"} {
-		if at, err := time.Parse(layout, text); err == nil {
+		at, err := time.Parse(layout, text)
+		switch {
+		case err != nil || at.IsZero(): // zero is now
+		case at.After(time.Now()):
+			return time.Time{}, leasehold.Invalid("at", "%.40q lies in the future", text)
+		default:
 			return at.UTC(), nil
 		}
 	}
@@ -154,9 +160,41 @@ func (v *visit) holderAt(d *holderData) error {
 	return nil
 }
 
+const pastText = "Made from the history, which has no metadata, and of waiters those alone whose wait is over."
+
+// waitsAt fills in who waited.
+func (v *visit) waitsAt(d *waitsData) error {
+	answer, err := readPast(v, func(ctx context.Context, h leasehold.Historian) (past.Waits, error) {
+		return past.Waiting(ctx, h, v.at, nil)
+	})
+	if unsupported(err) {
+		d.Moment = &momentNote{Text: noPast}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.Moment = v.note(past.Retained{From: answer.From, Purged: answer.Purged}, answer.Known, "for a time no records were kept")
+	if d.Moment.Text == pastText {
+		d.Moment.Text = "Made from the history, which has the waits that are over: those shown ended within the hour that followed."
+	}
+	if answer.Incomplete {
+		d.Moment.Text += " There were more records than a page reads: some waits may be missing."
+	}
+	d.Total = len(answer.Waits)
+	for _, w := range answer.Waits[:min(len(answer.Waits), pageRows)] {
+		shown := pastWait{Wait: w, Labels: []string{w.Resource}, Waited: v.at.Sub(w.Since).Seconds()}
+		if len(w.Claims) > 0 {
+			shown.Labels = claimTexts(w.Claims)
+		}
+		d.Past = append(d.Past, shown)
+	}
+	return nil
+}
+
 // note says where the history that is kept begins, and what it cannot say.
 func (v *visit) note(kept past.Retained, known past.Known, why string) *momentNote {
-	n := &momentNote{Text: "Made from the history, which has no metadata, and of waiters those alone whose wait is over."}
+	n := &momentNote{Text: pastText}
 	if known != past.Certain {
 		n.Text = "This is not certain: " + cmp.Or(why, "no records were kept at the time") + "."
 	}

@@ -3,10 +3,10 @@ package console
 import (
 	"bytes"
 	"embed"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/leasehold/leasehold/server/auth"
@@ -33,7 +33,7 @@ func parseTemplates(names ...string) map[string]*template.Template {
 var functions = template.FuncMap{
 	"left": leftText, "span": spanText, "clock": clockText, "day": dayText,
 	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"fixed": func(f float64) string { return fmt.Sprintf("%.1f", f) },
+	"fixed": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
 }
 
 // page is what the layout needs.
@@ -105,6 +105,18 @@ func (p page) Done() string    { return p.done }
 
 // At is the moment that the page is of; zero is now.
 func (p page) At() time.Time { return p.visit.moment() }
+
+// Isolated is the name with the marks that keep its direction of writing to itself, for
+// the window's title, which is plain text.
+func (p page) Isolated() string { return isolated(p.Name) }
+
+// Since is a time as the table shows it.
+func (p page) Since(t time.Time) string {
+	if at := p.At(); !at.IsZero() {
+		return sinceText(t, at)
+	}
+	return sinceText(t, time.Now())
+}
 
 // Now is this page without its moment.
 func (p page) Now() string {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -67,6 +68,9 @@ func TestPages(t *testing.T) {
 		if got := a.header.Get("Content-Security-Policy"); got != securityPolicy {
 			t.Errorf("GET %s has the policy %q", path, got)
 		}
+		if got := a.header.Get("Cache-Control"); got != "no-store" && !strings.Contains(path, "/leasehold.") {
+			t.Errorf("GET %s has Cache-Control %q, want no-store", path, got)
+		}
 		for _, bad := range []string{" style=", "<style", "javascript:", " onclick", "http://", "https://"} {
 			if strings.HasPrefix(a.header.Get("Content-Type"), "text/html") && strings.Contains(a.body, bad) {
 				t.Errorf("GET %s has %q", path, bad)
@@ -90,6 +94,11 @@ func TestWrongRequests(t *testing.T) {
 		"/console/?metadata=nonsense":                        {400, "key=value"},
 		"/console/?cursor=nonsense":                          {400, "cursor"},
 		"/console/?at=yesterday":                             {400, "is no time"},
+		"/console/?at=0001-01-01T00:00:00Z":                  {400, "is no time"},
+		"/console/?at=9999-12-31T23:59:59Z":                  {400, "in the future"},
+		"/console/plots?at=9999-12-31T23:59:59-23:59":        {400, "in the future"},
+		"/console/resource?name=x&at=2300-01-01T00:00":       {400, "in the future"},
+		"/console/?metadata=a%3D1&metadata=a%3D2":            {400, "two values"},
 		"/console/break":                                     {405, "method"},
 		"/console/resource?name=x&cursor=nonsense":           {400, "cursor"},
 		"/console/plots?prefix=" + strings.Repeat("x", 2000): {400, "prefix"},
@@ -120,12 +129,22 @@ func TestHostileNames(t *testing.T) {
 		s.acquire(leasehold.AcquireRequest{Resource: name, Holder: name[:min(len(name), 200)], TTL: time.Hour, Metadata: map[string]string{"k": name}})
 		s.queue(leasehold.AcquireRequest{Resource: name, Holder: "w" + name[:min(len(name), 200)], Timeout: leasehold.NoTimeout})
 		q := url.Values{"name": {name}}.Encode()
-		for _, path := range []string{"/console/", "/console/waits", "/console/resource?" + q, "/console/plots", "/console/?" + url.Values{"prefix": {name}}.Encode()} {
+		at := "at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))
+		for _, path := range []string{"/console/", "/console/waits", "/console/resource?" + q, "/console/plots", "/console/?" + at, "/console/resource?" + q + "&" + at, "/console/waits?" + at, "/console/?" + url.Values{"prefix": {name}}.Encode()} {
 			a := s.shows(path, http.StatusOK)
 			if strings.Contains(a.body, "<script>x") || strings.Contains(a.body, "<img src=x") {
 				t.Errorf("GET %s shows %q as HTML", path, name)
 			}
 		}
+	}
+}
+
+// The window's title is plain text: a name in it turns nothing but itself.
+func TestTitleIsIsolated(t *testing.T) {
+	s := start(t, nil, "")
+	for _, name := range []string{"a\u202eb", "a\u2069\u202eb"} {
+		want := "<title>\u2068" + strings.ReplaceAll(name, "\u2069", "") + "\u2069 · Resource"
+		s.shows("/console/resource?"+url.Values{"name": {name}}.Encode(), http.StatusOK, want)
 	}
 }
 
@@ -178,10 +197,118 @@ func TestTimeTravel(t *testing.T) {
 	s.shows("/console/resource?name="+url.QueryEscape(set.Resource)+"&"+at, http.StatusOK, "agent")
 	s.shows("/console/holder?name=ci:1&"+at, http.StatusOK, "deploy")
 	s.shows("/console/plots?"+at, http.StatusOK, `id="granted">2<`, `id="ended">0<`)
-	s.shows("/console/waits?"+at, http.StatusOK, "Nobody waits")
+	s.shows("/console/waits?"+at, http.StatusOK, "Nobody was seen waiting")
 	s.server.first = cached[time.Time]{}
 	s.shows("/console/?at=2020-01-01T00:00:00Z", http.StatusOK, "before the history that is kept")
 	s.shows("/console/?at=2020-01-01T00:00:00", http.StatusOK, "Nothing was held")
+}
+
+// Where old records are purged the page says where the rest begins, and guesses nothing.
+func TestPurgedPast(t *testing.T) {
+	s := start(t, nil, "")
+	s.acquire(leasehold.AcquireRequest{Resource: "old", Holder: "ci:1", TTL: time.Hour})
+	time.Sleep(20 * time.Millisecond) // records have times of milliseconds
+	lost := time.Now()
+	time.Sleep(1100 * time.Millisecond) // pages write whole seconds
+	s.acquire(leasehold.AcquireRequest{Resource: "new", Holder: "ci:2", TTL: time.Hour})
+	kept := s.newest(leasehold.KindAcquired).At
+	if _, err := s.store.(leasehold.Configurer).SetSetting(t.Context(), leasehold.SettingHistoryMaxRows, int64(2)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.(leasehold.Cleaner).Cleanup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := "at=" + url.QueryEscape(lost.UTC().Format(time.RFC3339Nano))
+	for _, path := range []string{"?", "resource?name=old&", "holder?name=ci:1&", "waits?", "settings?"} {
+		a := s.shows("/console/"+path+at, http.StatusOK, "Nothing is known of this moment", "begins at <time datetime=\""+kept.UTC().Format(time.RFC3339)+"\"")
+		if strings.Contains(a.body, `data-name="old"`) {
+			t.Errorf("GET %s shows a lease whose records are purged", path)
+		}
+	}
+}
+
+// More waiters than a list has: pages that show a part of them say so.
+func TestManyWaiters(t *testing.T) {
+	s := start(t, nil, "")
+	s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	ctx, cancel := context.WithCancel(context.Background())
+	var waiting sync.WaitGroup
+	t.Cleanup(func() { cancel(); waiting.Wait() })
+	const n = leasehold.MaxPage + 5
+	for i := range n {
+		waiting.Go(func() {
+			_, _ = s.store.(leasehold.Waiter).Wait(ctx, leasehold.AcquireRequest{Resource: "deploy", Holder: fmt.Sprint("w", i), Timeout: leasehold.NoTimeout})
+		})
+	}
+	for deadline := time.Now().Add(30 * time.Second); s.waiting() < n && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond) // the store lives in real time
+	}
+	part := fmt.Sprintf("only the first %d ", leasehold.MaxPage)
+	s.shows("/console/", http.StatusOK, fmt.Sprintf(`id="waiting">%d<`, n), part)
+	a := s.shows("/console/holder?name=nobody", http.StatusOK, part)
+	if strings.Contains(a.body, "It waits for nothing") {
+		t.Error("a holder that was not looked for in all waits is said to wait for nothing")
+	}
+	s.shows("/console/waits", http.StatusOK, fmt.Sprintf("<b>%d</b> waiting", n), fmt.Sprintf("The first %d are listed", pageRows))
+}
+
+// Who waited at a moment shows once the wait is over.
+func TestWaitsAt(t *testing.T) {
+	s := start(t, nil, "")
+	g := s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	s.queue(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:2", Timeout: leasehold.NoTimeout, TTL: time.Hour})
+	time.Sleep(20 * time.Millisecond) // records have times of milliseconds
+	then := time.Now()
+	time.Sleep(20 * time.Millisecond)
+	path := "/console/waits?at=" + url.QueryEscape(then.UTC().Format(time.RFC3339Nano))
+	s.shows(path, http.StatusOK, "Nobody was seen waiting", "As of")
+	if _, err := s.store.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource}); err != nil {
+		t.Fatal(err)
+	}
+	a := s.shows(path, http.StatusOK, "<b>1</b> waited", "ci:2", "deploy", "granted at")
+	if strings.Contains(a.body, "data-stream") || strings.Contains(a.body, `id="refused"`) {
+		t.Error("the page of the past has live parts")
+	}
+}
+
+// The settings as of a moment are those before all later changes, and cannot be changed.
+func TestSettingsAt(t *testing.T) {
+	s := start(t, nil, "")
+	configurer := s.store.(leasehold.Configurer)
+	var moments []time.Time
+	set := func(key string, value any) {
+		t.Helper()
+		time.Sleep(5 * time.Millisecond) // records have times of milliseconds
+		moments = append(moments, time.Now())
+		time.Sleep(5 * time.Millisecond)
+		if _, err := configurer.SetSetting(t.Context(), key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("max_leases", int64(4711))
+	set("history_renewals", false)
+	set("max_leases", int64(4712))
+	set("keep_history", false)
+	at := func(moment time.Time) string {
+		return "/console/settings?at=" + url.QueryEscape(moment.UTC().Format(time.RFC3339Nano))
+	}
+	value := func(text string) string { return `data-label="Value" class="num changed">` + text + "<" }
+	for i, want := range [][]string{{}, {"4711"}, {"4711", "false"}, {"4712", "false"}} {
+		a := s.shows(at(moments[i]), http.StatusOK, "As of", "history that is kept begins at")
+		for _, text := range want {
+			if !strings.Contains(a.body, value(text)) {
+				t.Errorf("the settings at moment %d lack %s:\n%s", i, text, a.body)
+			}
+		}
+		if n := strings.Count(a.body, `class="num changed"`); n != len(want) {
+			t.Errorf("at moment %d %d settings differ from their defaults, want %d", i, n, len(want))
+		}
+		if strings.Contains(a.body, `name="reason"`) {
+			t.Error("a setting of the past can be changed")
+		}
+	}
+	s.shows(at(moments[0]), http.StatusOK, "No change is on record")
+	s.shows("/console/settings", http.StatusOK, value("4712"))
 }
 
 // A store that lacks a power: the page says so.

@@ -68,10 +68,19 @@ func (d *plotsData) draw() {
 	} else if f.To.Sub(f.From) < 10*time.Minute {
 		layout = "15:04:05"
 	}
-	for i := range labels {
-		labels[i] = f.From.Add(f.To.Sub(f.From) * time.Duration(i) / slots).UTC().Format(layout)
+	at := func(slot int) string {
+		return f.From.Add(f.To.Sub(f.From) * time.Duration(slot) / slots).UTC().Format(layout)
 	}
-	d.Rates = newBars("Grants, ends and failed waits over time", wideChart, []string{"granted", "ended", "failed waits"}, labels, f.slots, 8)
+	for i := range labels {
+		labels[i] = at(i)
+	}
+	d.Rates = newBars("Grants, ends and failed waits over time", []string{"granted", "ended", "failed waits"}, labels, f.slots)
+	d.Rates.Wide = true
+	places := []string{"first", "minor", "", "minor", "", "minor", "last"}
+	for i, place := range places {
+		slot := i * slots / (len(places) - 1)
+		d.Rates.tick(slot, at(slot), place)
+	}
 	d.Waits = f.Waits.chart("How long waiters waited")
 	d.Holds = f.Holds.chart("How long leases were held")
 }

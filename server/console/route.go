@@ -24,9 +24,9 @@ func routes() map[string]route {
 		auth.ConsolePath:                   {get: (*visit).leases, past: true},
 		auth.ConsolePath + "resource":      {get: (*visit).resource, past: true},
 		auth.ConsolePath + "holder":        {get: (*visit).holder, past: true},
-		auth.ConsolePath + "waits":         {get: (*visit).waits},
+		auth.ConsolePath + "waits":         {get: (*visit).waits, past: true},
 		auth.ConsolePath + "plots":         {get: (*visit).plots, past: true},
-		auth.ConsolePath + "settings":      {get: (*visit).settings, post: (*visit).changeSetting},
+		auth.ConsolePath + "settings":      {get: (*visit).settings, post: (*visit).changeSetting, past: true},
 		auth.ConsolePath + "health":        {get: (*visit).health},
 		auth.ConsolePath + "stream":        {get: (*visit).stream},
 		auth.ConsolePath + "break":         {post: (*visit).breakLease},
@@ -45,7 +45,7 @@ func init() { table = routes() } // its pages link to others, and so read it
 
 // securityPolicy lets a page load what this server embeds, and nothing else: no
 // script or style in the page itself, no other address.
-const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 func setHeaders(h http.Header, requestID string) {
@@ -98,7 +98,7 @@ func (v *visit) run(to route) error {
 	}
 	v.s.refusals.start(v.s)
 	var err error
-	if !to.past {
+	if !to.past || v.r.Method == http.MethodPost {
 		return handle(v)
 	}
 	if v.at, err = parseMoment(v.query.Get("at")); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/past"
 )
 
 // settingsData is what the page of settings shows.
@@ -14,6 +15,7 @@ type settingsData struct {
 	Settings    []setting
 	Changes     []event // the latest first
 	MaxReason   int
+	Moment      *momentNote
 }
 
 type setting struct {
@@ -43,14 +45,47 @@ func (v *visit) settings() error {
 			d.Settings = append(d.Settings, setting{s})
 		}
 	}
+	if !v.at.IsZero() && !d.Unsupported {
+		if err := v.settingsAt(&d); err != nil {
+			return err
+		}
+	}
 	if historian, ok := v.s.store.(leasehold.Historian); ok && !d.Unsupported {
-		page, err := v.readHistory(historian, leasehold.HistoryRequest{Kind: leasehold.KindConfigured, Limit: shownChanges})
+		page, err := v.readHistory(historian, leasehold.HistoryRequest{Kind: leasehold.KindConfigured, Limit: shownChanges, Until: v.until()})
 		if err != nil && !unsupported(err) {
 			return err
 		}
 		d.Changes = newEvents(page.Records)
 	}
 	return v.render(200, "settings", page{Title: "Settings", Current: "settings", Data: d})
+}
+
+// settingsAt takes back what was changed after the page's moment. Those records are kept
+// whatever the settings say, so only a purge can have lost one.
+func (v *visit) settingsAt(d *settingsData) error {
+	later, cut, err := v.readRecords(leasehold.HistoryRequest{Kind: leasehold.KindConfigured, Since: v.until()})
+	if unsupported(err) {
+		d.Moment = &momentNote{Text: noPast + " These are the settings of now."}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range later { // newest first
+		for i := range d.Settings {
+			if s := &d.Settings[i]; s.Key == r.Details["key"] {
+				s.Value = settingValue(r.Details["before"])
+			}
+		}
+	}
+	d.Moment = v.note(past.Retained{}, past.Certain, "")
+	if d.Moment.Text == pastText {
+		d.Moment.Text = "Made from the records of changes."
+	}
+	if cut {
+		d.Moment.Text = "This is not certain: there are more changes than a page reads."
+	}
+	return nil
 }
 
 // changeSetting changes one setting.

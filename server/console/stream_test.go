@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/pipenet"
 	"github.com/leasehold/leasehold/server/internal/limit"
 )
 
@@ -186,6 +188,44 @@ func TestDrainEndsStreams(t *testing.T) {
 	s.server.Drain()
 	for range l.events {
 	}
+}
+
+// A browser that accepts nothing is cut off, and delays nobody meanwhile.
+func TestSlowBrowserIsCutOff(t *testing.T) {
+	s := start(t, nil, "")
+	s.server.o.WriteTimeout = time.Second
+	listener := pipenet.Listen() // its connections buffer nothing
+	server := &http.Server{Handler: s.server.Handler(), ReadHeaderTimeout: time.Minute}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener)
+	}()
+	t.Cleanup(func() { server.Close(); <-served })
+	slow, err := listener.Dial(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	if _, err := io.WriteString(slow, "GET /console/stream?of=leases HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	for buffer, got := make([]byte, 1024), ""; !strings.Contains(got, "event: hello"); {
+		n, err := slow.Read(buffer)
+		if got += string(buffer[:n]); err != nil {
+			t.Fatalf("the stream begins %q, and ends with %v", got, err)
+		}
+	}
+	fast := s.listen("of=leases")
+	s.acquire(leasehold.AcquireRequest{Resource: "a", Holder: "anna", TTL: time.Hour})
+	fast.row("a")
+	for deadline := time.Now().Add(30 * time.Second); s.server.o.Streams.Size() > 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the stream of a browser that accepts nothing still stands")
+		}
+	}
+	s.acquire(leasehold.AcquireRequest{Resource: "b", Holder: "anna", TTL: time.Hour})
+	fast.row("b")
 }
 
 // A logout ends the streams of its session.

@@ -1,12 +1,14 @@
 package console
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/machine"
 )
 
@@ -36,6 +38,8 @@ func spanText(seconds float64) string {
 // preciseText keeps short times apart.
 func preciseText(d time.Duration) string {
 	switch {
+	case d > 0 && d < time.Millisecond:
+		return "<1 ms"
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:
@@ -44,11 +48,15 @@ func preciseText(d time.Duration) string {
 	return spanText(d.Seconds())
 }
 
-// detailTexts writes the details of a record, lengths of time in words.
+// detailTexts writes the details of a record, lengths of time and claims in words.
 func detailTexts(details map[string]string) []string {
 	texts := sortedPairs(details)
 	for i, text := range texts {
 		key, value, _ := strings.Cut(text, "=")
+		if claims := readClaims(key, value); claims != nil {
+			texts[i] = strings.Join(claimTexts(claims), ", ")
+			continue
+		}
 		words := map[string]string{machine.DetailEndsIn: "for %s", machine.DetailEndedAgo: "ended %s before", "waited_ms": "waited %s"}[key]
 		ms, err := strconv.ParseInt(value, 10, 64)
 		switch {
@@ -60,6 +68,22 @@ func detailTexts(details map[string]string) []string {
 		}
 	}
 	return texts
+}
+
+// readClaims reads what a lease on several resources covers; nil if the detail is another.
+func readClaims(key, value string) (claims []leasehold.Claim) {
+	if key != "claims" || json.Unmarshal([]byte(value), &claims) != nil {
+		return nil
+	}
+	return claims
+}
+
+// sinceText is the time of the same day as now, or another day.
+func sinceText(t, now time.Time) string {
+	if t.IsZero() || t.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
+		return clockText(t)
+	}
+	return t.UTC().Format(time.DateOnly)
 }
 
 func clockText(t time.Time) string {

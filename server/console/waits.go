@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/past"
 )
 
 // waitsData is what the page of those who wait shows.
@@ -15,6 +16,15 @@ type waitsData struct {
 	Refused     []refusal // cycles, the latest first
 	Since       time.Time // since when refusals are noted
 	NoRefusals  bool      // the store does not report them
+	Moment      *momentNote
+	Past        []pastWait // who waited at the page's moment
+}
+
+// pastWait is a wait of the past for people.
+type pastWait struct {
+	past.Wait
+	Labels []string // what it was for
+	Waited float64  // seconds, until the page's moment
 }
 
 // wait is a waiter for people.
@@ -37,6 +47,13 @@ func newWaits(list []leasehold.Wait) []wait {
 
 // waits shows who waits for whom.
 func (v *visit) waits() error {
+	if !v.at.IsZero() {
+		var d waitsData
+		if err := v.waitsAt(&d); err != nil {
+			return err
+		}
+		return v.render(200, "waits", page{Title: "Waiting", Current: "waits", Data: d})
+	}
 	list, err := v.waitTable()
 	d := waitsData{Unsupported: unsupported(err), Total: list.list.Total}
 	if err != nil && !d.Unsupported {

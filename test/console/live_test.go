@@ -94,6 +94,25 @@ func TestRestart(t *testing.T) {
 	b.checkMark()
 }
 
+// A page that the server was too busy to make is asked for again.
+func TestBusyServer(t *testing.T) {
+	s := start(t, nil)
+	b := s.open("/console/resource?name=deploy")
+	b.live()
+	b.mark()
+	eval[any](b, `(() => {
+		const real = window.fetch;
+		window.refused = 0;
+		window.fetch = (...a) => window.refused < 2 ? (window.refused++, Promise.resolve(new Response('', { status: [503, 429][window.refused - 1] }))) : real(...a);
+	})(), null`)
+	s.acquire("deploy", "ci:1", 600, nil)
+	b.shows("#now", "ci:1")
+	if n := eval[int](b, `window.refused`); n != 2 {
+		t.Errorf("the page was refused %d times, want 2", n)
+	}
+	b.checkMark()
+}
+
 // The page of a resource follows its lease, its queue and its history.
 func TestResourceLives(t *testing.T) {
 	s := start(t, nil)

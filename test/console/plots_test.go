@@ -47,9 +47,26 @@ func TestPlots(t *testing.T) {
 	if got, want := cell(1, 1), fmt.Sprint(ended); got != want {
 		t.Errorf("the page counts %s ended leases, want %s", got, want)
 	}
-	bars := eval[int](b, `[...document.querySelectorAll('svg.wide rect.s0 title')].reduce((n, e) => n + Number(e.textContent.match(/: (\d+)/)[1]), 0)`)
-	if bars != granted {
-		t.Errorf("the bars of grants add up to %d, want %d", bars, granted)
+	for _, chart := range []struct {
+		what, rects string
+		want        int
+	}{
+		{"grants", ".plot.wide rect.s0", granted}, {"ends", ".plot.wide rect.s1", ended}, {"failed waits", ".plot.wide rect.s2", 1},
+		{"waits", ".two figure:nth-child(1) rect", waited + 1}, {"holds", ".two figure:nth-child(2) rect", ended},
+	} {
+		sum := eval[int](b, fmt.Sprintf(`[...document.querySelectorAll(%q)].reduce((n, e) => n + Number(e.textContent.match(/: (\d+)/)[1]), 0)`, chart.rects+" title"))
+		if sum != chart.want {
+			t.Errorf("the bars of %s add up to %d, want %d", chart.what, sum, chart.want)
+		}
+	}
+	// Labels below the charts stand apart, also on a phone.
+	for _, width := range []int64{1280, 360} {
+		b.size(width, 800)
+		touching := eval[int](b, `[...document.querySelectorAll('.chart')].map((c) => [...c.querySelectorAll('text')].map((e) => e.getBoundingClientRect()).filter((r) => r.width > 0))
+			.reduce((n, boxes) => n + boxes.filter((r, i) => i > 0 && r.left < boxes[i - 1].right + 3).length, 0)`)
+		if touching > 0 {
+			t.Errorf("%d labels touch the one before them at %d pixels", touching, width)
+		}
 	}
 	b.shows(".longest", "w:0")
 	b.shows(".longest", "w:late")

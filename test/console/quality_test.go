@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -17,6 +18,15 @@ import (
 var pages = []string{
 	"/console/", "/console/?holder=anna&metadata=job%3D4711", "/console/resource?name=deploy:prod", "/console/holder?name=agent:refactor",
 	"/console/waits", "/console/plots", "/console/settings", "/console/health", "/console/nothing-here",
+}
+
+// pastPages are pages as of a moment ago.
+func pastPages() (paths []string) {
+	at := time.Now().Add(-time.Second).UTC().Format("2006-01-02T15:04:05Z")
+	for _, path := range []string{"/console/?", "/console/resource?name=deploy:prod&", "/console/waits?", "/console/settings?"} {
+		paths = append(paths, path+"at="+at)
+	}
+	return paths
 }
 
 // axe-core finds nothing to complain of, in light and dark, on a desktop and a phone.
@@ -46,11 +56,11 @@ func TestAccessibility(t *testing.T) {
 	}
 	for _, scheme := range []string{"light", "dark"} {
 		b.scheme(scheme)
-		for _, path := range pages {
+		for _, path := range append(pages, pastPages()...) {
 			b.size(1280, 900)
 			b.visit(path)
 			if strings.Contains(path, "resource") || strings.Contains(path, "holder?") {
-				eval[any](b, `document.querySelector('details.danger').open = true, null`)
+				eval[any](b, `document.querySelectorAll('details.danger').forEach((d) => { d.open = true }), null`)
 			}
 			check(b, path, scheme)
 		}
@@ -72,7 +82,7 @@ func TestPhone(t *testing.T) {
 	hostile(s)
 	b := s.open("/console/")
 	b.size(360, 740)
-	for _, path := range append(pages, "/console/resource?"+url.Values{"name": {hostileNames[3]}}.Encode(), "/console/?prefix="+strings.Repeat("long", 20)) {
+	for _, path := range append(append(pages, pastPages()...), "/console/resource?"+url.Values{"name": {hostileNames[3]}}.Encode(), "/console/?prefix="+strings.Repeat("long", 20)) {
 		b.visit(path)
 		if width := eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
 			wide := eval[string](b, `[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > 361 && !e.closest('.scroll, .hidden')).slice(0, 5).map((e) => e.outerHTML.slice(0, 200)).join('\n')`)
@@ -129,6 +139,40 @@ func TestKeyboard(t *testing.T) {
 	b.until(rowOf("focus") + `.querySelector('progress').max === 1200`)
 	if at := eval[string](b, focus); at != "/console/resource?name=focus" {
 		t.Errorf("after a live update the focus is on %q", at)
+	}
+	// A row that goes gives it to the one in its place.
+	s.acquire("further", "anna", 600, nil)
+	b.until(rowOf("further"))
+	s.release(id)
+	b.until("!" + rowOf("focus"))
+	if at := eval[string](b, focus); at != "/console/resource?name=further" {
+		t.Errorf("after the row has gone the focus is on %q, want the next row", at)
+	}
+}
+
+// A drawing that is wider than the screen stays where it was moved to, and keeps the
+// focus, while the page changes.
+func TestWideDrawing(t *testing.T) {
+	s := start(t, nil)
+	s.acquire("r1", "h1", 600, nil)
+	for i := 1; i <= 3; i++ {
+		holder := fmt.Sprintf("h%d", i+1)
+		s.acquire(fmt.Sprintf("r%d", i+1), holder, 600, nil)
+		s.wait(map[string]any{"resource": fmt.Sprintf("r%d", i), "holder": holder})
+		s.untilWaiting(fmt.Sprintf("r%d", i), 1)
+	}
+	b := s.open("/console/waits")
+	b.size(360, 740)
+	b.live()
+	b.shows(".sideways", "moves sideways")
+	eval[any](b, `document.querySelector('#graph .scroll').focus(), document.querySelector('#graph .scroll').scrollLeft = 150, null`)
+	s.wait(map[string]any{"resource": "r4", "holder": "h5"})
+	b.shows("#graph", "4 waiting")
+	if left := eval[int](b, `document.querySelector('#graph .scroll').scrollLeft`); left != 150 {
+		t.Errorf("after a live update the drawing has moved to %d, want 150", left)
+	}
+	if !eval[bool](b, `document.activeElement === document.querySelector('#graph .scroll')`) {
+		t.Error("a live update took the focus from the drawing")
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/leasehold/leasehold/internal/serve"
 )
 
 // updateImages is the environment variable with which the screenshots of the documents
@@ -19,18 +21,19 @@ const allImages = "LEASEHOLD_ALL_IMAGES"
 
 // TestScreenshots draws every page in light and dark, on a desktop and on a phone.
 func TestScreenshots(t *testing.T) {
-	s := start(t, nil)
-	populate(s)
+	s := start(t, func(o *serve.Options) { lastHour(t, o.Data) })
 	folder := t.TempDir()
 	if os.Getenv(updateImages) != "" {
 		folder = os.Getenv(updateImages)
 	}
-	makeCycle(s)
 	kept := map[string]bool{"leases-light": true, "resource-dark": true, "plots-light": true, "leases-phone": true, "waiting-phone-dark": true}
-	b := s.open("/console/")
+	b := s.open("/console/waits") // from the first visit on the console notes refusals
+	b.live()
+	queues(s)
+	b.shows("#refused", "ben was refused")
 	for _, p := range []struct{ name, path string }{
 		{"leases", "/console/"}, {"resource", "/console/resource?name=deploy:prod"}, {"holder", "/console/holder?name=agent:refactor"},
-		{"waiting", "/console/waits"}, {"plots", "/console/plots?window=5m"}, {"settings", "/console/settings"}, {"health", "/console/health"},
+		{"waiting", "/console/waits"}, {"plots", "/console/plots?window=1h"}, {"settings", "/console/settings"}, {"health", "/console/health"},
 	} {
 		for _, v := range []struct {
 			name          string

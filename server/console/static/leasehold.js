@@ -57,11 +57,23 @@
     status.textContent = text;
   };
 
-  // keepFocus runs change, and gives the focus to the same link as before.
+  // keepFocus runs change, and gives the focus to the same link as before, or to the
+  // drawing in its place, which stays where it was moved to.
   const keepFocus = (part, change) => {
     const active = document.activeElement;
-    const link = active && part.contains(active) ? active.getAttribute('href') || active.id : null;
+    const focused = active && part.contains(active);
+    const link = focused ? active.getAttribute('href') || active.id : null;
+    const drawings = Array.from(part.querySelectorAll('.scroll'), (drawing) => [drawing.scrollLeft, drawing === active]);
+    const region = part.id;
     change();
+    if (drawings.length) {
+      const fresh = document.getElementById(region).querySelectorAll('.scroll');
+      drawings.forEach(([left, had], i) => {
+        if (!fresh[i]) return;
+        fresh[i].scrollLeft = left;
+        if (had) fresh[i].focus({ preventScroll: true });
+      });
+    }
     if (!link) return;
     for (const element of document.querySelectorAll('main a[href], main [id]')) {
       if (element.getAttribute('href') === link || element.id === link) {
@@ -104,11 +116,17 @@
     template.innerHTML = html;
     return template.content.querySelector('tr');
   };
+  // removeRow gives the focus, if the row has it, to the row in its place.
+  const removeRow = (row) => {
+    const next = row.contains(document.activeElement) ? row.nextElementSibling || row.previousElementSibling : null;
+    row.remove();
+    if (next) next.querySelector('a').focus({ preventScroll: true });
+  };
   const applyRows = (list) => {
     for (const { name, html } of list) {
       const old = rowsByName.get(name);
       if (!html) {
-        if (old) old.remove();
+        if (old) removeRow(old);
         rowsByName.delete(name);
         continue;
       }
@@ -133,7 +151,7 @@
   const applyTable = (fresh) => {
     const wanted = Array.from(fresh.rows);
     const names = new Set(wanted.map((row) => row.dataset.name));
-    for (const [name, row] of rowsByName) if (!names.has(name)) row.remove();
+    for (const [name, row] of rowsByName) if (!names.has(name)) removeRow(row);
     let next = table.firstElementChild;
     for (const row of wanted) {
       const old = rowsByName.get(row.dataset.name);
@@ -180,13 +198,14 @@
         return;
       }
       if (answer.ok) apply(new DOMParser().parseFromString(await answer.text(), 'text/html'));
+      else if (answer.status === 429 || answer.status >= 500) again = true; // busy: what changed still has to be shown
     } catch {
       // the stream notices, too
     } finally {
       syncing = false;
       if (again) {
         again = false;
-        setTimeout(sync, 250);
+        setTimeout(sync, 250 + 500 * Math.random());
       }
     }
   };
