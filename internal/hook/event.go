@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -97,8 +96,10 @@ func (e event) edits(isEdit bool, files []string, err error) (event, error) {
 		e.kind = otherEvent
 		return e, nil
 	}
+	seen := map[string]bool{"": true}
 	for _, file := range files {
-		if file != "" && !slices.Contains(e.files, file) {
+		if !seen[file] {
+			seen[file] = true
 			e.files = append(e.files, file)
 		}
 	}
