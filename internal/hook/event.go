@@ -126,6 +126,9 @@ func (f pathFields) all() []string {
 // maxName bounds the parts of a holder's name, which has 256 bytes at most.
 const maxName = 110
 
+// Holder returns the holder of a session's main agent.
+func Holder(client, session string) string { return event{session: session}.holder(client) }
+
 // holder returns client:session, or client:session/agent for a sub-agent.
 func (e event) holder(client string) string {
 	name := client + ":" + holderPart(e.session)
