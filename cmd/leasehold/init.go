@@ -82,7 +82,21 @@ func newInit(a *app) *cobra.Command {
 	return cmd
 }
 
+// refusePassword refuses a store URL with a password where it would be written into
+// files: others read hooks, and settings are committed.
+func refusePassword(store string) error {
+	_, rest, _ := strings.Cut(store, "://")
+	at := strings.LastIndex(rest, "@")
+	if at < 0 || !strings.Contains(rest[:at], ":") {
+		return nil
+	}
+	return usagef("--store has a password, and hooks and settings are files that others read; leave --store out and set LEASEHOLD_STORE where the tools run, or give the password there as LEASEHOLD_STORE_SECRET")
+}
+
 func (a *app) initialize(ctx context.Context, f initFlags) error {
+	if err := refusePassword(f.Store); err != nil && !f.undo {
+		return err
+	}
 	r, err := openRepository(ctx)
 	if err != nil {
 		return err
