@@ -200,7 +200,7 @@ func (d *doctor) checkAgent(ctx context.Context, t setup.Tool) {
 
 func (d *doctor) proveAgent(ctx context.Context, t setup.Tool, found setup.Inspection) {
 	status, detail, next := checkOK, t.Settings()+" runs "+found.Before, ""
-	if program := strings.Trim(strings.Fields(found.Before)[0], `'"`); !strings.Contains(program, "$") {
+	if program := firstWord(found.Before); !strings.Contains(program, "$") {
 		if _, err := exec.LookPath(program); err != nil {
 			d.add(string(t), checkBroken, detail+", but there is no program "+program, "put it into PATH, or leasehold init --command PATH")
 			return
@@ -214,6 +214,19 @@ func (d *doctor) proveAgent(ctx context.Context, t setup.Tool, found setup.Inspe
 		detail += "; no hook for " + strings.Join(found.Missing, ", ")
 	}
 	d.add(string(t), status, detail, next)
+}
+
+// firstWord is the program of a command line: quoted, if its path has a space.
+func firstWord(command string) string {
+	command = strings.TrimSpace(command)
+	for _, quote := range []string{"'", `"`} {
+		if rest, ok := strings.CutPrefix(command, quote); ok {
+			word, _, _ := strings.Cut(rest, quote)
+			return word
+		}
+	}
+	word, _, _ := strings.Cut(command, " ")
+	return word
 }
 
 // verdict is what a proof says about a hook.

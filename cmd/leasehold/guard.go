@@ -93,7 +93,7 @@ func guardFailure(err error) error {
 	switch {
 	case errors.Is(err, gitguard.ErrNoRepository):
 		return &exitError{exitNotFound, err.Error()}
-	case errors.Is(err, gitguard.ErrChanged):
+	case errors.Is(err, gitguard.ErrChanged), errors.Is(err, gitguard.ErrNoHooks):
 		return &exitError{exitConfig, err.Error()}
 	}
 	return err

@@ -15,6 +15,9 @@ import (
 // cannot know what is right.
 var ErrChanged = errors.New("changed by something else")
 
+// ErrNoHooks means that there is no place for a hook.
+var ErrNoHooks = errors.New("git runs no hooks here")
+
 // Status is how one hook stands.
 type Status string
 
@@ -43,6 +46,9 @@ func (g Git) Hooks(ctx context.Context) ([]Hook, error) {
 	dir, err := g.HooksDir(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%w: core.hooksPath is %s, which is no folder; unset it, or name one", ErrNoHooks, dir)
 	}
 	hooks := make([]Hook, len(Names))
 	for i, name := range Names {
