@@ -91,6 +91,7 @@ func Run(name string, in io.Reader, out, errOut io.Writer, o Options) (code int)
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
+	o.Limit = min(o.Limit, leasehold.MaxTimeout) // with room for the grace
 	ctx, cancel := context.WithTimeoutCause(context.Background(), o.Limit, errLimit)
 	defer cancel()
 	a, inTime := respondInTime(ctx, clients[name], name, in, &o)

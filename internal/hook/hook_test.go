@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -310,6 +311,14 @@ func TestOwnWiderLease(t *testing.T) {
 		d.denied("of another", d.edit("b", "src/x.go"), "claims all of src/**", "free in 1h 0m 0s")
 		acquire("claude:a", leasehold.Shared, "docs/**")
 		d.denied("an edit below a shared one", d.edit("a", "docs/x"), "claude:a (yourself), shared")
+	})
+}
+
+// The longest limit that a flag can have is no limit of the past.
+func TestEndlessLimit(t *testing.T) {
+	inBubble(t, func(d *desk) {
+		d.Limit = math.MaxInt64
+		d.granted("an edit", d.edit("a", "x"))
 	})
 }
 
