@@ -173,7 +173,7 @@ func (d *doctor) checkServer(ctx context.Context, namespace string) leasehold.St
 
 // nextToken is what to do where the server does not know the caller, or not as one that
 // may do what a hook does.
-const nextToken = "--token-file or LEASEHOLD_TOKEN_FILE names a token with the roles holder and reader, for these holders and resources; leasehold token new makes one"
+const nextToken = "--token-file or LEASEHOLD_TOKEN_FILE names a token with the roles holder and reader, and with --holders for what they hold: leasehold token new makes one"
 
 // expects says whether a hook that is not there is missing.
 func (d *doctor) expects(named bool, recorded bool, there bool) bool {

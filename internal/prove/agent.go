@@ -28,7 +28,10 @@ func (p *Prover) Agent(ctx context.Context, t setup.Tool, found setup.Inspection
 	})
 	// The second run has acquired the path for the session.
 	if found.End != "" {
-		_, _ = call(t.EndEvent(), found.End)
+		o, failed := call(t.EndEvent(), found.End)
+		if err == nil && failed == nil && o.refused() {
+			err = fmt.Errorf("%w: it blocks, but the end of a session may not release its leases; %s", leasehold.ErrForbidden, o.text())
+		}
 	}
 	p.endSession(ctx, string(t)+":"+session)
 	return err
