@@ -108,6 +108,7 @@ func Run(name string, in io.Reader, out, errOut io.Writer, o Options) (code int)
 // are still in use.
 func respondInTime(ctx context.Context, c client, name string, in io.Reader, o *Options) (a answer, inTime bool) {
 	failed := unchecked(c, o.FailClosed)
+	known := make(chan *session, 1)
 	answered := make(chan answer, 1)
 	go func() {
 		defer func() {
@@ -115,7 +116,7 @@ func respondInTime(ctx context.Context, c client, name string, in io.Reader, o *
 				answered <- failed(fmt.Sprintf("an error of the program: %.200v", p))
 			}
 		}()
-		answered <- respond(ctx, c, name, in, o)
+		answered <- respond(ctx, c, name, in, o, known)
 	}()
 	late := time.NewTimer(o.Limit + grace)
 	defer late.Stop()
@@ -123,7 +124,13 @@ func respondInTime(ctx context.Context, c client, name string, in io.Reader, o *
 	case a := <-answered:
 		return a, true
 	case <-late.C:
-		return failed(fmt.Sprintf("something that it needs did not answer within %v", o.Limit)), false
+	}
+	problem := fmt.Sprintf("something that it needs did not answer within %v", o.Limit)
+	select {
+	case s := <-known: // to refuse the end of a session would keep it going
+		return s.failed(c, errors.New(problem)), false
+	default:
+		return failed(problem), false
 	}
 }
 
@@ -155,8 +162,8 @@ func (o *Options) close(ctx context.Context) {
 
 var errLimit = errors.New("the time of a hook is over")
 
-// respond reads the event and handles it.
-func respond(ctx context.Context, c client, name string, in io.Reader, o *Options) answer {
+// respond reads the event, makes it known, and handles it.
+func respond(ctx context.Context, c client, name string, in io.Reader, o *Options, known chan<- *session) answer {
 	input, err := read(ctx, in)
 	var e event
 	if err == nil {
@@ -166,6 +173,7 @@ func respond(ctx context.Context, c client, name string, in io.Reader, o *Option
 		return unchecked(c, o.FailClosed)(fmt.Sprintf("the input cannot be read: %v", err))
 	}
 	s := &session{Options: o, event: e, holder: e.holder(name), client: name}
+	known <- &session{Options: o, event: e}
 	switch e.kind {
 	case beforeEdit:
 		return s.before(ctx, c)

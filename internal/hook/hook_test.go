@@ -402,12 +402,15 @@ func TestNothingAnswers(t *testing.T) {
 				d.t.Errorf("%s = %+v, want a warning", client, a)
 			}
 			d.FailClosed = true
-			if a := d.run(client, input); a.code != blocked || !strings.Contains(a.err, "did not answer within 1s") {
+			if a := d.run(client, input); a.code != blocked && !strings.Contains(a.out, "deny") || !strings.Contains(a.out+a.err, "did not answer within 1s") {
 				d.t.Errorf("%s with --fail-closed = %+v, want a refusal", client, a)
 			}
+			if a := d.run(client, strings.Replace(input, "PreToolUse", "Stop", 1)); a.code != 0 || strings.Contains(a.out, "deny") {
+				d.t.Errorf("%s at the end with --fail-closed = %+v, want 0", client, a)
+			}
 			d.FailClosed = false
-			if took := time.Since(start); took != 2*(DefaultLimit+grace) {
-				d.t.Errorf("two calls took %v, want %v", took, 2*(DefaultLimit+grace))
+			if took := time.Since(start); took != 3*(DefaultLimit+grace) {
+				d.t.Errorf("three calls took %v, want %v", took, 3*(DefaultLimit+grace))
 			}
 		}
 		close(stuck)
