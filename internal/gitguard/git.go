@@ -16,9 +16,10 @@ import (
 // ErrNoRepository means that a folder is in no work tree of git.
 var ErrNoRepository = errors.New("not in a git work tree")
 
-// killDelay is how long the programs that a git started may keep its output open once
-// that git was ended.
-const killDelay = 100 * time.Millisecond
+// outputDelay is how long the programs that a git started may keep its output open once
+// that git has ended. It also counts after a good end, where a busy machine may need a
+// while to read the rest.
+const outputDelay = 10 * time.Second
 
 // Git runs git in a folder. It inherits the environment: git tells its hooks there
 // which index and which repository are meant.
@@ -30,7 +31,7 @@ type Git struct {
 // output runs git and returns what it prints.
 func (g Git) output(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir, cmd.Stdin, cmd.WaitDelay = g.Dir, in, killDelay
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = g.Dir, in, outputDelay
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0"), g.Env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
