@@ -55,7 +55,7 @@ func TestGitHookEnds(t *testing.T) {
 		event string
 		want  string
 	}{
-		"endless line breaks":  {endlessly('\n'), "10m", "", "", "pre-push", "more than 64 MiB"},
+		"endless line breaks":  {endlessly('\n'), "10m", "", "", "pre-push", "more than 32 MiB"},
 		"endless text":         {endlessly('x'), "10m", "", "", "pre-push", "token too long"},
 		"open input":           {open, "200ms", "", "", "pre-push", "the time of a git hook is over"},
 		"git hangs":            {open, "200ms", hangs, "", "pre-commit", "the time of a git hook is over"},

@@ -84,7 +84,7 @@ func (g Git) Pushed(ctx context.Context, remote string, in io.Reader) ([]string,
 }
 
 // maxUpdates bounds what is read of standard input, in bytes: a line for each ref.
-const maxUpdates = 64 << 20
+const maxUpdates = 32 << 20
 
 func readUpdates(in io.Reader) (all []update, err error) {
 	limited := &io.LimitedReader{R: in, N: maxUpdates + 1}
