@@ -27,7 +27,8 @@ index or git's objects changes.
 
 A hook is missing if leasehold init has set it up here, if the repository has a folder
 of that tool, or if a flag names it; with such a flag only the named hooks are checked.
-Exit code 69 without a server, 78 if a hook is missing, broken or does not block.`
+Exit code 69 without a server, 78 if a hook is missing, broken or does not block, 77 if
+the server does not let the token do what the hooks need.`
 
 // The states of a check.
 const (
@@ -38,6 +39,7 @@ const (
 	checkBroken  = "broken"
 	checkPasses  = "does not block"
 	checkDown    = "unreachable"
+	checkRefused = "not allowed"
 )
 
 // check is one line of the doctor.
@@ -107,7 +109,7 @@ func (a *app) examine(ctx context.Context, f doctorFlags) error {
 	if f.none() || f.git {
 		d.checkGuard(ctx)
 	}
-	return d.print(store == nil)
+	return d.print()
 }
 
 func (d *doctor) add(name, status, detail, next string) {
@@ -151,6 +153,15 @@ func (d *doctor) checkServer(ctx context.Context, namespace string) leasehold.St
 	if err == nil {
 		_, err = lister.List(ctx, leasehold.ListRequest{Namespace: namespace, Limit: 1})
 	}
+	switch {
+	case leasehold.ReasonOf(err) == leasehold.ReasonForbidden: // hooks of agents do without a list
+		d.add(name, checkRefused, err.Error(), "the git guard needs a token that has the role reader, too")
+		return store
+	case errors.Is(err, leasehold.ErrForbidden):
+		d.add(name, checkRefused, err.Error(), nextToken)
+		store.Close()
+		return nil
+	}
 	if err != nil {
 		d.add(name, checkDown, err.Error(), next)
 		store.Close()
@@ -159,6 +170,10 @@ func (d *doctor) checkServer(ctx context.Context, namespace string) leasehold.St
 	d.add(name, checkOK, fmt.Sprintf("%s answers in %s", d.app.url(), span(time.Since(started))), "")
 	return store
 }
+
+// nextToken is what to do where the server does not know the caller, or not as one that
+// may do what a hook does.
+const nextToken = "--token-file or LEASEHOLD_TOKEN_FILE names a token with the roles holder and reader, and with --holders for what they hold: leasehold token new makes one"
 
 // expects says whether a hook that is not there is missing.
 func (d *doctor) expects(named bool, recorded bool, there bool) bool {
@@ -185,7 +200,7 @@ func (d *doctor) checkAgent(ctx context.Context, t setup.Tool) {
 
 func (d *doctor) proveAgent(ctx context.Context, t setup.Tool, found setup.Inspection) {
 	status, detail, next := checkOK, t.Settings()+" runs "+found.Before, ""
-	if program := strings.Trim(strings.Fields(found.Before)[0], `'"`); !strings.Contains(program, "$") {
+	if program := firstWord(found.Before); !strings.Contains(program, "$") {
 		if _, err := exec.LookPath(program); err != nil {
 			d.add(string(t), checkBroken, detail+", but there is no program "+program, "put it into PATH, or leasehold init --command PATH")
 			return
@@ -201,6 +216,19 @@ func (d *doctor) proveAgent(ctx context.Context, t setup.Tool, found setup.Inspe
 	d.add(string(t), status, detail, next)
 }
 
+// firstWord is the program of a command line: quoted, if its path has a space.
+func firstWord(command string) string {
+	command = strings.TrimSpace(command)
+	for _, quote := range []string{"'", `"`} {
+		if rest, ok := strings.CutPrefix(command, quote); ok {
+			word, _, _ := strings.Cut(rest, quote)
+			return word
+		}
+	}
+	word, _, _ := strings.Cut(command, " ")
+	return word
+}
+
 // verdict is what a proof says about a hook.
 func (d *doctor) verdict(err error, detail string) (status, text, next string) {
 	switch {
@@ -208,6 +236,8 @@ func (d *doctor) verdict(err error, detail string) (status, text, next string) {
 		return checkBlocks, detail + "; refused while held, allowed after release", ""
 	case errors.Is(err, prove.ErrNotProven):
 		return checkPasses, strings.TrimPrefix(err.Error(), prove.ErrNotProven.Error()+": "), "run it by hand; it must use " + d.app.url() + " and the repository's own name"
+	case errors.Is(err, leasehold.ErrForbidden):
+		return checkRefused, err.Error(), nextToken
 	}
 	return checkBroken, err.Error(), ""
 }
@@ -238,12 +268,28 @@ func (d *doctor) checkGuard(ctx context.Context) {
 	}
 }
 
+// code is the exit code: of what stands in the way of all else first.
+func (d *doctor) code() int {
+	code := exitOK
+	for _, c := range d.checks {
+		switch {
+		case c.Status == checkDown:
+			return exitUnavailable
+		case c.Status == checkRefused && code == exitOK:
+			code = exitForbidden
+		case c.Status != checkRefused && !c.isFine():
+			code = exitConfig
+		}
+	}
+	return code
+}
+
 // print writes the checks, and fails if one of them is not fine.
-func (d *doctor) print(serverDown bool) error {
-	fine := !slices.ContainsFunc(d.checks, func(c check) bool { return !c.isFine() })
+func (d *doctor) print() error {
+	code := d.code()
 	var err error
 	if d.app.json {
-		err = d.app.printJSON(map[string]any{"ok": fine, "proved": d.prover != nil, "checks": d.checks})
+		err = d.app.printJSON(map[string]any{"ok": code == exitOK, "proved": d.prover != nil, "checks": d.checks})
 	} else {
 		rows := [][]string{{"CHECK", "STATUS", "DETAIL"}}
 		for _, c := range d.checks {
@@ -256,11 +302,8 @@ func (d *doctor) print(serverDown bool) error {
 			}
 		}
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case serverDown:
-		return &exitError{code: exitUnavailable}
 	}
-	return exitIf(!fine, exitConfig)
+	return exitIf(code != exitOK, code)
 }

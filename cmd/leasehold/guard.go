@@ -45,6 +45,9 @@ func newGuardInstall(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.FailClosed, "fail-closed", false, "refuse commits and pushes while the server cannot be asked")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := refusePassword(a.storeURL); err != nil {
+			return err
+		}
 		git := gitguard.Git{}
 		o.Store, o.Program = a.storeURL, ownProgram()
 		changes, err := git.Install(cmd.Context(), o, dry)
@@ -90,7 +93,7 @@ func guardFailure(err error) error {
 	switch {
 	case errors.Is(err, gitguard.ErrNoRepository):
 		return &exitError{exitNotFound, err.Error()}
-	case errors.Is(err, gitguard.ErrChanged):
+	case errors.Is(err, gitguard.ErrChanged), errors.Is(err, gitguard.ErrNoHooks):
 		return &exitError{exitConfig, err.Error()}
 	}
 	return err

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/hook"
@@ -154,6 +156,7 @@ func (c *hookCall) readEnvironment(flags *pflag.FlagSet) (err error) {
 // agentHook is the hook of a coding agent's tool.
 func agentHook(tool string) func(*hookCall) int {
 	return func(c *hookCall) int {
+		signal.Ignore(syscall.SIGPIPE) // a tool that reads no answer still gets the exit code
 		c.Open = func(ctx context.Context) (leasehold.Store, error) { return c.openBare(ctx, "leasehold hook") }
 		if !strings.ContainsAny(c.storeURL, "@?") { // else it may have a password
 			c.Store = c.storeURL

@@ -21,6 +21,14 @@ const (
 	// guardLimit bounds how long a commit waits for an answer.
 	guardLimit = 5 * time.Second
 
+	// gitLimit bounds a hook of git in all: what git writes to it, and git itself, which
+	// takes long for the first push of a long history.
+	gitLimit = time.Minute
+
+	// gitGrace is how long after the limit it waits for git to be ended, and for an error
+	// that says what was late.
+	gitGrace = time.Second
+
 	// shownConflicts is how many paths a refusal lists.
 	shownConflicts = 20
 )
@@ -52,7 +60,9 @@ func (c *hookCall) guard(ctx context.Context) error {
 		fmt.Fprintf(c.err, "leasehold: %s=%s: bypassed, nobody was asked who holds these files\n", guardVariable, value)
 		return nil
 	}
-	err := c.guardGit(ctx, gitEvents[c.args[0]], c.args[1:])
+	err := c.inTime(ctx, func(ctx context.Context) error {
+		return c.guardGit(ctx, gitEvents[c.args[0]], c.args[1:])
+	})
 	switch refused := (*guardError)(nil); {
 	case err == nil, errors.As(err, &refused), ctx.Err() != nil:
 		return err
@@ -61,6 +71,34 @@ func (c *hookCall) guard(ctx context.Context) error {
 	}
 	fmt.Fprintf(c.err, "leasehold: warning: nobody was asked who holds these files: %v\n", err)
 	return nil
+}
+
+var errGitLimit = &exitError{exitUnavailable, "the time of a git hook is over"}
+
+// inTime runs f, and goes on soon after the limit even if f does not end: a read of
+// standard input has no context.
+func (c *hookCall) inTime(ctx context.Context, f func(context.Context) error) error {
+	limit := gitLimit
+	if c.Limit != hook.DefaultLimit {
+		limit = c.Limit
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errGitLimit)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(gitGrace)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-late.C:
+		return context.Cause(ctx)
+	}
 }
 
 // gitEvent is a hook of git: which paths it is about, and what to do without them.

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/leasehold/leasehold/internal/fsutil"
 	"github.com/leasehold/leasehold/internal/gitguard"
 	"github.com/leasehold/leasehold/internal/setup"
 	"github.com/rogpeppe/go-internal/diff"
@@ -79,10 +82,34 @@ func newInit(a *app) *cobra.Command {
 	return cmd
 }
 
+// refusePassword refuses a store URL with a password where it would be written into
+// files: others read hooks, and settings are committed.
+func refusePassword(store string) error {
+	_, rest, _ := strings.Cut(store, "://")
+	at := strings.LastIndex(rest, "@")
+	if at < 0 || !strings.Contains(rest[:at], ":") {
+		return nil
+	}
+	return usagef("--store has a password, and hooks and settings are files that others read; leave --store out and set LEASEHOLD_STORE where the tools run, or give the password there as LEASEHOLD_STORE_SECRET")
+}
+
 func (a *app) initialize(ctx context.Context, f initFlags) error {
+	if err := refusePassword(f.Store); err != nil && !f.undo {
+		return err
+	}
 	r, err := openRepository(ctx)
 	if err != nil {
 		return err
+	}
+	if f.yes { // nobody is asked, so another one need not wait for an answer
+		unlock, err := r.lock()
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if r.record, err = r.loadRecord(); err != nil {
+			return err
+		}
 	}
 	f.choose(r)
 	var plan *setup.Plan
@@ -103,6 +130,16 @@ func (a *app) initialize(ctx context.Context, f initFlags) error {
 	}
 	if err := a.confirm(f, plan, hooks); err != nil || f.dry {
 		return err
+	}
+	if !f.yes {
+		unlock, err := r.lock()
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if now, err := r.loadRecord(); err != nil || !reflect.DeepEqual(now, r.record) {
+			return cmp.Or(err, error(&exitError{exitConfig, "another leasehold init was here in the meantime; nothing was written, run it again"}))
+		}
 	}
 	// The guard refuses more often than a file cannot be written: it comes first.
 	if _, err := f.guard(ctx, r, false); err != nil {
@@ -138,10 +175,22 @@ func openRepository(ctx context.Context) (*repository, error) {
 	if r.recordPath, err = r.git.Path(ctx, "leasehold-init.json"); err != nil {
 		return nil, err
 	}
-	if r.record, err = setup.LoadRecord(r.recordPath); err != nil {
+	r.record, err = r.loadRecord()
+	return r, err
+}
+
+func (r *repository) loadRecord() (*setup.Record, error) {
+	record, err := setup.LoadRecord(r.recordPath)
+	if err != nil {
 		return nil, &exitError{exitConfig, err.Error()}
 	}
-	return r, nil
+	return record, nil
+}
+
+// lock waits until no other init writes to the repository: it would overwrite the record
+// of this one, and --undo would take back a part.
+func (r *repository) lock() (unlock func(), err error) {
+	return fsutil.LockDir(filepath.Dir(r.recordPath))
 }
 
 // choose finds the tools where none is named.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/hook"
 	"github.com/leasehold/leasehold/internal/repo"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/mcp"
@@ -19,8 +20,9 @@ input and output: lease_acquire, lease_renew, lease_release, lease_status,
 lease_history and lease_break. The agent's configuration starts the command; see
 docs/mcp.md. A server also has the tools at /mcp.
 
-The holder is --holder, else $LEASEHOLD_HOLDER, else a name of this process; the
-model cannot choose it. Paths belong to the git repository of the working directory, by
+The holder is --holder, else $LEASEHOLD_HOLDER, else that of the hooks in a session of
+Claude Code ($CLAUDE_CODE_SESSION_ID), else a name of this process; the model cannot
+choose it. Paths belong to the git repository of the working directory, by
 the name that the hooks of coding agents use, unless --namespace. Leases end by their ttl unless the agent renews them. When
 the agent ends the session, those that it still holds are released, unless --keep.`
 
@@ -34,7 +36,7 @@ func newMCP(a *app) *cobra.Command {
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return refuseEmpty(cmd, "holder", "namespace") },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&stream.Identity.Holder, "holder", "", "who the agent is (default $LEASEHOLD_HOLDER, else a name of this process)")
+	flags.StringVar(&stream.Identity.Holder, "holder", "", "who the agent is (default $LEASEHOLD_HOLDER, else the session of Claude Code or a name of this process)")
 	flags.StringVar(&stream.Identity.Namespace, "namespace", "", "what paths belong to where the agent names no namespace (default: the git repository here)")
 	flags.Var(newTTLFlag(&o.TTL), "ttl", "how long a lease lasts where the agent does not say, or infinite (default: the store's setting "+leasehold.SettingDefaultTTL+")")
 	flags.BoolVar(&stream.Keep, "keep", false, "let leases live on until their ttl when the session ends")
@@ -49,12 +51,17 @@ func newMCP(a *app) *cobra.Command {
 	return cmd
 }
 
-// agentName returns the holder. A generated name has a random part: two agents in
-// containers may well have the same process id, and must not be the same holder.
+// agentName returns the holder: in a session of Claude Code the one of its hooks, which
+// would else refuse the edits of what the agent has acquired here. A generated name has
+// a random part: two agents in containers may well have the same process id, and must not
+// be the same holder.
 func agentName(flag string) string {
 	name := holderName(flag, os.Getpid())
 	if flag != "" || os.Getenv("LEASEHOLD_HOLDER") != "" {
 		return name
+	}
+	if session := os.Getenv("CLAUDE_CODE_SESSION_ID"); session != "" {
+		return hook.Holder("claude", session)
 	}
 	return name + "-" + strings.ToLower(rand.Text()[:6])
 }

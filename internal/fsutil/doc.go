@@ -1,2 +1,2 @@
-// Package fsutil makes changes to files durable, on every system.
+// Package fsutil makes changes to files durable, and one at a time, on every system.
 package fsutil

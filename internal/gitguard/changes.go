@@ -83,8 +83,17 @@ func (g Git) Pushed(ctx context.Context, remote string, in io.Reader) ([]string,
 	return slices.Sorted(maps.Keys(all)), nil
 }
 
+// maxUpdates bounds what is read of standard input, in bytes: a line for each ref.
+const maxUpdates = 32 << 20
+
 func readUpdates(in io.Reader) (all []update, err error) {
-	lines := bufio.NewScanner(in)
+	limited := &io.LimitedReader{R: in, N: maxUpdates + 1}
+	defer func() {
+		if limited.N <= 0 {
+			all, err = nil, fmt.Errorf("standard input has more than %d MiB", maxUpdates>>20)
+		}
+	}()
+	lines := bufio.NewScanner(limited)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		f := strings.Fields(lines.Text()) // no ref has a space

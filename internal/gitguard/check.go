@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/repo"
@@ -26,6 +27,7 @@ func Check(ctx context.Context, store leasehold.Lister, namespace string, paths 
 		return nil, nil
 	}
 	var found []Conflict
+	all := newTouched(namespace, paths)
 	request := leasehold.ListRequest{Namespace: namespace, Path: around(paths), Limit: leasehold.MaxPage}
 	for {
 		page, err := store.List(ctx, request)
@@ -39,7 +41,7 @@ func Check(ctx context.Context, store leasehold.Lister, namespace string, paths 
 		}
 		for _, l := range page.Leases {
 			if l.State.Locked() && !own.Owns(l) {
-				found = append(found, conflicts(l, namespace, paths)...)
+				found = append(found, all.conflicts(l)...)
 			}
 		}
 		if page.Cursor == "" {
@@ -51,17 +53,68 @@ func Check(ctx context.Context, store leasehold.Lister, namespace string, paths 
 	return found, nil
 }
 
-// conflicts returns the paths that one lease covers.
-func conflicts(l leasehold.Lease, namespace string, paths []string) (found []Conflict) {
-	for _, path := range paths {
-		if plain := repo.Pattern(path); l.Claims == nil && l.Resource == namespace+"/"+plain {
-			found = append(found, Conflict{path, plain, l})
-			continue
+// touched are the paths of a commit or push, found by name: most leases are on one file,
+// and to compare each of them with each path takes minutes for a large commit.
+type touched struct {
+	namespace string
+	paths     []string
+	exact     []leasehold.Claim // of paths
+	named     map[string][]int  // indexes of paths
+	plain     func() map[string][]int
+}
+
+func newTouched(namespace string, paths []string) *touched {
+	t := &touched{namespace: namespace, paths: paths, named: map[string][]int{}}
+	for i, path := range paths {
+		t.exact = append(t.exact, literal(namespace, path))
+		t.named[path] = append(t.named[path], i)
+	}
+	t.plain = sync.OnceValue(func() map[string][]int {
+		plain := map[string][]int{}
+		for i, path := range paths {
+			pattern := repo.Pattern(path)
+			plain[pattern] = append(plain[pattern], i)
 		}
-		exact := literal(namespace, path)
-		at := slices.IndexFunc(l.Claims, func(c leasehold.Claim) bool { return machine.Overlaps(exact, c) })
-		if at >= 0 {
-			found = append(found, Conflict{path, l.Claims[at].Pattern, l})
+		return plain
+	})
+	return t
+}
+
+// conflicts returns the paths that one lease covers, each with the first claim that does.
+func (t *touched) conflicts(l leasehold.Lease) (found []Conflict) {
+	if l.Claims == nil {
+		name, ok := strings.CutPrefix(l.Resource, t.namespace+"/")
+		if !ok {
+			return nil
+		}
+		for _, i := range t.plain()[name] {
+			found = append(found, Conflict{t.paths[i], name, l})
+		}
+		return found
+	}
+	seen := map[int]bool{}
+	for _, c := range l.Claims {
+		for _, i := range t.covered(c) {
+			if !seen[i] {
+				seen[i] = true
+				found = append(found, Conflict{t.paths[i], c.Pattern, l})
+			}
+		}
+	}
+	return found
+}
+
+// covered returns the indexes of the paths that a claim covers.
+func (t *touched) covered(c leasehold.Claim) (found []int) {
+	switch {
+	case c.Namespace != t.namespace:
+		return nil
+	case !strings.Contains(c.Pattern, "*"):
+		return t.named[c.Pattern]
+	}
+	for i, exact := range t.exact {
+		if machine.Overlaps(exact, c) {
+			found = append(found, i)
 		}
 	}
 	return found

@@ -10,10 +10,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // ErrNoRepository means that a folder is in no work tree of git.
 var ErrNoRepository = errors.New("not in a git work tree")
+
+// outputDelay is how long the programs that a git started may keep its output open once
+// that git has ended. It also counts after a good end, where a busy machine may need a
+// while to read the rest.
+const outputDelay = 10 * time.Second
 
 // Git runs git in a folder. It inherits the environment: git tells its hooks there
 // which index and which repository are meant.
@@ -25,13 +31,16 @@ type Git struct {
 // output runs git and returns what it prints.
 func (g Git) output(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir, cmd.Stdin = g.Dir, in
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = g.Dir, in, outputDelay
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0"), g.Env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
 			return nil, fmt.Errorf("git is not installed: %w", err)
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("git %s was ended: %w", args[0], context.Cause(ctx))
 		}
 		return nil, &gitError{args[0], strings.TrimSpace(errs.String()), err}
 	}

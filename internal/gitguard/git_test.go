@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -410,6 +411,37 @@ func TestGitErrors(t *testing.T) {
 		exit := (*exec.ExitError)(nil)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || !errors.As(err, &exit) {
 			t.Errorf("git %q = %v, want %q", c.args, err, c.want)
+		}
+	}
+}
+
+// Two guards at the same time do not take each other for the hook from before.
+func TestInstallTogether(t *testing.T) {
+	const mine = "#!/bin/sh\necho mine\n"
+	for range 10 {
+		g := newRepository(t)
+		put(t, g, ".git/hooks/pre-commit", mine)
+		together := func(what string, f func() ([]Change, error)) {
+			t.Helper()
+			var running sync.WaitGroup
+			for range 4 {
+				running.Go(func() {
+					if _, err := f(); err != nil {
+						t.Errorf("%s: %v", what, err)
+					}
+				})
+			}
+			running.Wait()
+		}
+		together("Install", func() ([]Change, error) { return g.Install(t.Context(), Options{}, false) })
+		kept, err := os.ReadFile(filepath.Join(g.Dir, ".git/hooks/pre-commit"+KeptSuffix))
+		if err != nil || string(kept) != mine {
+			t.Fatalf("the hook from before is %q, %v, want %q", kept, err, mine)
+		}
+		together("Uninstall", func() ([]Change, error) { return g.Uninstall(t.Context(), false) })
+		back, err := os.ReadFile(filepath.Join(g.Dir, ".git/hooks/pre-commit"))
+		if err != nil || string(back) != mine {
+			t.Fatalf("after Uninstall the hook is %q, %v, want %q", back, err, mine)
 		}
 	}
 }

@@ -7,11 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/leasehold/leasehold/internal/fsutil"
 )
 
 // ErrChanged means that a hook is not as the guard has left it, so that the guard
 // cannot know what is right.
 var ErrChanged = errors.New("changed by something else")
+
+// ErrNoHooks means that there is no place for a hook.
+var ErrNoHooks = errors.New("git runs no hooks here")
 
 // Status is how one hook stands.
 type Status string
@@ -41,6 +46,9 @@ func (g Git) Hooks(ctx context.Context) ([]Hook, error) {
 	dir, err := g.HooksDir(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%w: core.hooksPath is %s, which is no folder; unset it, or name one", ErrNoHooks, dir)
 	}
 	hooks := make([]Hook, len(Names))
 	for i, name := range Names {
@@ -98,24 +106,21 @@ type Change struct {
 // again changes nothing, or brings the options up to date. With dry it only says what
 // it would change. Either both hooks are changed or none.
 func (g Git) Install(ctx context.Context, o Options, dry bool) ([]Change, error) {
-	hooks, err := g.Hooks(ctx)
+	hooks, changes, err := g.planInstall(ctx, o)
+	if err != nil || dry || len(changes) == 0 {
+		return changes, err
+	}
+	dir := filepath.Dir(hooks[0].Path)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	// Two at the same time would take each other's hook for the one from before.
+	unlock, err := fsutil.LockDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	var changes []Change
-	for _, h := range hooks {
-		change, err := h.planInstall(o)
-		if err != nil {
-			return nil, err
-		}
-		if change != nil {
-			changes = append(changes, *change)
-		}
-	}
-	if dry || len(changes) == 0 {
-		return changes, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(hooks[0].Path), 0o777); err != nil {
+	defer unlock()
+	if hooks, changes, err = g.planInstall(ctx, o); err != nil {
 		return nil, err
 	}
 	for i, h := range hooks {
@@ -127,6 +132,23 @@ func (g Git) Install(ctx context.Context, o Options, dry bool) ([]Change, error)
 		}
 	}
 	return changes, nil
+}
+
+// planInstall reads the hooks and says what Install would do.
+func (g Git) planInstall(ctx context.Context, o Options) (hooks []Hook, changes []Change, err error) {
+	if hooks, err = g.Hooks(ctx); err != nil {
+		return nil, nil, err
+	}
+	for _, h := range hooks {
+		change, err := h.planInstall(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		if change != nil {
+			changes = append(changes, *change)
+		}
+	}
+	return hooks, changes, nil
 }
 
 // planInstall says what Install would do; nil: nothing.
@@ -204,28 +226,17 @@ func (h Hook) undo() error {
 // touched: their bytes and their mode are what they were. It refuses, and changes
 // nothing, where a hook is not as the guard has left it.
 func (g Git) Uninstall(ctx context.Context, dry bool) ([]Change, error) {
-	hooks, err := g.Hooks(ctx)
+	hooks, changes, err := g.planUninstall(ctx)
+	if err != nil || dry || len(changes) == 0 {
+		return changes, err
+	}
+	unlock, err := fsutil.LockDir(filepath.Dir(hooks[0].Path))
 	if err != nil {
 		return nil, err
 	}
-	var changes []Change
-	for _, h := range hooks {
-		switch {
-		case h.Status == Replaced:
-			return nil, fmt.Errorf("%w: %s is not the guard's hook any more, and the hook from before is in %s. Decide which shall stay: "+
-				"rename or delete the other", ErrChanged, h.Path, h.Kept)
-		case h.Status == Edited:
-			return nil, fmt.Errorf("%w: %s is the guard's hook, but was edited: save what you need of it, delete it, and rename %s to %s if it is there",
-				ErrChanged, h.Path, h.Name+KeptSuffix, h.Name)
-		case h.Status == Absent:
-		case h.Kept != "":
-			changes = append(changes, Change{h.Path, "put back as it was before"})
-		default:
-			changes = append(changes, Change{h.Path, "removed"})
-		}
-	}
-	if dry {
-		return changes, nil
+	defer unlock()
+	if hooks, changes, err = g.planUninstall(ctx); err != nil {
+		return nil, err
 	}
 	for _, h := range hooks {
 		if h.Status == Absent {
@@ -241,4 +252,27 @@ func (g Git) Uninstall(ctx context.Context, dry bool) ([]Change, error) {
 		}
 	}
 	return changes, nil
+}
+
+// planUninstall reads the hooks and says what Uninstall would do.
+func (g Git) planUninstall(ctx context.Context) (hooks []Hook, changes []Change, err error) {
+	if hooks, err = g.Hooks(ctx); err != nil {
+		return nil, nil, err
+	}
+	for _, h := range hooks {
+		switch {
+		case h.Status == Replaced:
+			return nil, nil, fmt.Errorf("%w: %s is not the guard's hook any more, and the hook from before is in %s. Decide which shall stay: "+
+				"rename or delete the other", ErrChanged, h.Path, h.Kept)
+		case h.Status == Edited:
+			return nil, nil, fmt.Errorf("%w: %s is the guard's hook, but was edited: save what you need of it, delete it, and rename %s to %s if it is there",
+				ErrChanged, h.Path, h.Name+KeptSuffix, h.Name)
+		case h.Status == Absent:
+		case h.Kept != "":
+			changes = append(changes, Change{h.Path, "put back as it was before"})
+		default:
+			changes = append(changes, Change{h.Path, "removed"})
+		}
+	}
+	return hooks, changes, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -97,8 +96,10 @@ func (e event) edits(isEdit bool, files []string, err error) (event, error) {
 		e.kind = otherEvent
 		return e, nil
 	}
+	seen := map[string]bool{"": true}
 	for _, file := range files {
-		if file != "" && !slices.Contains(e.files, file) {
+		if !seen[file] {
+			seen[file] = true
 			e.files = append(e.files, file)
 		}
 	}
@@ -124,6 +125,9 @@ func (f pathFields) all() []string {
 
 // maxName bounds the parts of a holder's name, which has 256 bytes at most.
 const maxName = 110
+
+// Holder returns the holder of a session's main agent.
+func Holder(client, session string) string { return event{session: session}.holder(client) }
 
 // holder returns client:session, or client:session/agent for a sub-agent.
 func (e event) holder(client string) string {

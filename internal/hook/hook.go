@@ -7,7 +7,8 @@
 // holder renews the lease of the first.
 //
 // A hook must not fail in a way that its tool takes for consent, or for a broken hook:
-// Run answers every input, recovers from panics, and ends with 0 or 2.
+// Run answers every input, recovers from panics, ends with 0 or 2, and ends in time
+// whatever does not answer: its input, a file system, the server, or its own loops.
 package hook
 
 import (
@@ -29,6 +30,9 @@ const (
 	// DefaultLimit is the time for all of a hook. Claude Code ends what runs at a
 	// session's end after 1.5 s.
 	DefaultLimit = time.Second
+
+	// grace is how long after the limit Run waits for an answer that says what was late.
+	grace = 200 * time.Millisecond
 )
 
 // MaxInput is how much of standard input is read. An edit carries the new content.
@@ -81,24 +85,63 @@ const blocked = 2
 
 // Run is one call of a tool's hook. It returns the exit code, 0 or 2.
 func Run(name string, in io.Reader, out, errOut io.Writer, o Options) (code int) {
-	defer func() {
-		if p := recover(); p != nil {
-			code = panicked(errOut, p, o.FailClosed)
-		}
-	}()
 	if o.TTL == 0 {
 		o.TTL = DefaultTTL
 	}
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
+	o.Limit = min(o.Limit, leasehold.MaxTimeout) // with room for the grace
 	ctx, cancel := context.WithTimeoutCause(context.Background(), o.Limit, errLimit)
 	defer cancel()
-	a := respond(ctx, clients[name], name, in, &o)
-	defer o.close(ctx)
+	a, inTime := respondInTime(ctx, clients[name], name, in, &o)
+	if inTime {
+		defer o.close(ctx)
+	}
 	_, _ = io.WriteString(out, a.out)
 	_, _ = io.WriteString(errOut, a.err)
 	return a.code
+}
+
+// respondInTime answers soon after the limit, even where something goes on that no
+// context ends: a pipe in the place of a file, a file system that hangs. Then the options
+// are still in use.
+func respondInTime(ctx context.Context, c client, name string, in io.Reader, o *Options) (a answer, inTime bool) {
+	failed := unchecked(c, o.FailClosed)
+	known := make(chan *session, 1)
+	answered := make(chan answer, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				answered <- failed(fmt.Sprintf("an error of the program: %.200v", p))
+			}
+		}()
+		answered <- respond(ctx, c, name, in, o, known)
+	}()
+	late := time.NewTimer(o.Limit + grace)
+	defer late.Stop()
+	select {
+	case a := <-answered:
+		return a, true
+	case <-late.C:
+	}
+	problem := fmt.Sprintf("something that it needs did not answer within %v", o.Limit)
+	select {
+	case s := <-known: // to refuse the end of a session would keep it going
+		return s.failed(c, errors.New(problem)), false
+	default:
+		return failed(problem), false
+	}
+}
+
+// unchecked returns the answer to an event that is not known.
+func unchecked(c client, failClosed bool) func(problem string) answer {
+	return func(problem string) answer {
+		if failClosed {
+			return answer{err: failedClosed(problem) + "\n", code: blocked}
+		}
+		return c.warn(event{}, failedOpen(problem))
+	}
 }
 
 // close closes the store that was opened, unless that lasts longer than the hook may.
@@ -119,29 +162,18 @@ func (o *Options) close(ctx context.Context) {
 
 var errLimit = errors.New("the time of a hook is over")
 
-func panicked(errOut io.Writer, p any, failClosed bool) int {
-	fmt.Fprintf(errOut, "leasehold hook: an error of the program: %.200v\n", p)
-	if failClosed {
-		return blocked
-	}
-	return 0
-}
-
-// respond reads the event and handles it.
-func respond(ctx context.Context, c client, name string, in io.Reader, o *Options) answer {
+// respond reads the event, makes it known, and handles it.
+func respond(ctx context.Context, c client, name string, in io.Reader, o *Options, known chan<- *session) answer {
 	input, err := read(ctx, in)
 	var e event
 	if err == nil {
 		e, err = c.decode(input)
 	}
 	if err != nil {
-		problem := fmt.Sprintf("the input cannot be read: %v", err)
-		if o.FailClosed {
-			return answer{err: failedClosed(problem) + "\n", code: blocked}
-		}
-		return c.warn(event{}, failedOpen(problem))
+		return unchecked(c, o.FailClosed)(fmt.Sprintf("the input cannot be read: %v", err))
 	}
 	s := &session{Options: o, event: e, holder: e.holder(name), client: name}
+	known <- &session{Options: o, event: e}
 	switch e.kind {
 	case beforeEdit:
 		return s.before(ctx, c)

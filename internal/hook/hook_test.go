@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -313,6 +314,14 @@ func TestOwnWiderLease(t *testing.T) {
 	})
 }
 
+// The longest limit that a flag can have is no limit of the past.
+func TestEndlessLimit(t *testing.T) {
+	inBubble(t, func(d *desk) {
+		d.Limit = math.MaxInt64
+		d.granted("an edit", d.edit("a", "x"))
+	})
+}
+
 func TestSpecialFiles(t *testing.T) {
 	inBubble(t, func(d *desk) {
 		d.granted("a name with a wildcard", d.edit("a", "src/a*c.go"))
@@ -333,6 +342,78 @@ func TestSpecialFiles(t *testing.T) {
 			d.t.Errorf("a patch of %d files = %+v, want a warning", len(many), a)
 		}
 		d.granted("a patch of as many as may be", d.patch("a", many[:100]...))
+	})
+}
+
+// A name that cannot be leased alone must not keep everybody out of everything.
+func TestNoClaimOfEverything(t *testing.T) {
+	inBubble(t, func(d *desk) {
+		for _, name := range []string{"/", "**", "*", "src/**", "\n", `\`, "\\*\u0085", "link/../..//*", strings.Repeat("n", 2000), strings.Repeat("n/", 3000)} {
+			if a := d.edit("a", name); a.code != 0 || !strings.Contains(a.out, "did not check this edit") {
+				d.t.Errorf("an edit of %.40q = %.200v, want a warning", name, a)
+			}
+			d.FailClosed = true
+			d.denied(fmt.Sprintf("with --fail-closed %.40q", name), d.edit("a", name))
+			d.FailClosed = false
+		}
+		if a := d.edit("a", ""); !strings.Contains(a.out, "names no file") {
+			d.t.Errorf("an edit of no file = %v, want a warning", a)
+		}
+		d.checkHeld("claude:a")
+		d.granted("a folder's own name", d.edit("a", "."))
+		d.granted("a file of another", d.edit("b", "x.go"))
+		d.granted("a file elsewhere", d.edit("b", filepath.Join(filepath.Dir(d.dir), "y.go")))
+	})
+}
+
+// A patch with very many files is refused for their number, without a look at each pair.
+func TestManyFiles(t *testing.T) {
+	var patch strings.Builder
+	patch.WriteString(patchStart)
+	const files = 300_000
+	for i := range files {
+		fmt.Fprint(&patch, "\n*** Add File: f", i)
+	}
+	input, _ := json.Marshal(map[string]any{
+		"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "apply_patch", "tool_input": patch.String(),
+	})
+	e, err := codex{}.decode(input)
+	if err != nil || len(e.files) != files {
+		t.Fatalf("decode() = %d files, %v, want %d", len(e.files), err, files)
+	}
+	s := &session{Options: &Options{}, event: e}
+	if _, err := s.locate(); err == nil || !strings.Contains(err.Error(), "it changes 300000 files") {
+		t.Errorf("locate() of %d files = %v, want an error", files, err)
+	}
+}
+
+// What no context ends does not keep the hook from its answer.
+func TestNothingAnswers(t *testing.T) {
+	inBubble(t, func(d *desk) {
+		stuck := make(chan struct{})
+		d.Open = func(context.Context) (leasehold.Store, error) {
+			<-stuck
+			return nil, errors.New("too late")
+		}
+		for _, client := range Clients() {
+			start := time.Now()
+			input := `{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Write","tool_input":{"file_path":"a"}}`
+			if a := d.run(client, input); a.code != 0 || !strings.Contains(a.out, "did not answer within 1s") {
+				d.t.Errorf("%s = %+v, want a warning", client, a)
+			}
+			d.FailClosed = true
+			if a := d.run(client, input); a.code != blocked && !strings.Contains(a.out, "deny") || !strings.Contains(a.out+a.err, "did not answer within 1s") {
+				d.t.Errorf("%s with --fail-closed = %+v, want a refusal", client, a)
+			}
+			if a := d.run(client, strings.Replace(input, "PreToolUse", "Stop", 1)); a.code != 0 || strings.Contains(a.out, "deny") {
+				d.t.Errorf("%s at the end with --fail-closed = %+v, want 0", client, a)
+			}
+			d.FailClosed = false
+			if took := time.Since(start); took != 3*(DefaultLimit+grace) {
+				d.t.Errorf("three calls took %v, want %v", took, 3*(DefaultLimit+grace))
+			}
+		}
+		close(stuck)
 	})
 }
 

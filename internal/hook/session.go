@@ -141,6 +141,12 @@ type file struct {
 
 // locate finds out what the files are called. Two spellings of one file are one file.
 func (s *session) locate() ([]file, error) {
+	tooMany := func(n int) error {
+		return fmt.Errorf("it changes %d files; the limit is %d in one edit", n, leasehold.MaxClaims)
+	}
+	if len(s.files) > leasehold.MaxClaims {
+		return nil, tooMany(len(s.files)) // before the file system is asked about each
+	}
 	var files []file
 	seen := map[leasehold.Claim]bool{}
 	for _, given := range s.files {
@@ -164,7 +170,7 @@ func (s *session) locate() ([]file, error) {
 		}
 	}
 	if len(seen) > leasehold.MaxClaims {
-		return nil, fmt.Errorf("it changes %d files; the limit is %d in one edit", len(seen), leasehold.MaxClaims)
+		return nil, tooMany(len(seen))
 	}
 	return files, nil
 }

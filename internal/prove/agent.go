@@ -15,8 +15,8 @@ import (
 // Agent checks the hook of a coding agent: it sends what the tool sends before it
 // writes a file, with the command of the tool's settings.
 func (p *Prover) Agent(ctx context.Context, t setup.Tool, found setup.Inspection) error {
-	path, holder := synthetic()
-	session := strings.ReplaceAll(holder, ":", "-")
+	session, path := synthetic()
+	holder := string(t) + ":other-" + session // with the tool's name a token for the tool will do
 	call := func(event, command string) (outcome, error) {
 		shell, flag := shell()
 		return p.run(ctx, []string{"CLAUDE_PROJECT_DIR=" + p.Root}, p.payload(t, event, session, path), shell, flag, command)
@@ -28,7 +28,10 @@ func (p *Prover) Agent(ctx context.Context, t setup.Tool, found setup.Inspection
 	})
 	// The second run has acquired the path for the session.
 	if found.End != "" {
-		_, _ = call(t.EndEvent(), found.End)
+		o, failed := call(t.EndEvent(), found.End)
+		if err == nil && failed == nil && o.refused() {
+			err = fmt.Errorf("%w: it blocks, but the end of a session may not release its leases; %s", leasehold.ErrForbidden, o.text())
+		}
 	}
 	p.endSession(ctx, string(t)+":"+session)
 	return err

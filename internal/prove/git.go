@@ -28,7 +28,8 @@ func (p *Prover) GitHook(ctx context.Context, h gitguard.Hook) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	path, holder := synthetic()
+	name, path := synthetic()
+	holder := "leasehold-doctor:" + name
 	s := &scratch{Git: p.Git, dir: dir, path: path}
 	if err := s.build(ctx, p.Root); err != nil {
 		return err
@@ -40,14 +41,14 @@ func (p *Prover) GitHook(ctx context.Context, h gitguard.Hook) error {
 		none := strings.Repeat("0", len(s.commit))
 		input = fmt.Sprintf("refs/heads/leasehold-doctor %s refs/heads/leasehold-doctor %s\n", s.commit, s.parentOr(none))
 	}
-	name := h.Path
-	if rest, err := filepath.Rel(p.Root, name); err == nil && !strings.HasPrefix(rest, "..") {
-		name = "." + string(filepath.Separator) + rest // as git calls it
+	program := h.Path
+	if rest, err := filepath.Rel(p.Root, program); err == nil && !strings.HasPrefix(rest, "..") {
+		program = "." + string(filepath.Separator) + rest // as git calls it
 	}
 	return p.check(ctx, attempt{
 		path: path, holder: holder,
 		run: func(ctx context.Context) (outcome, error) {
-			return p.run(ctx, append(s.Git.Env, "LEASEHOLD_GUARD_ONLY=1"), input, name, args...)
+			return p.run(ctx, append(s.Git.Env, "LEASEHOLD_GUARD_ONLY=1"), input, program, args...)
 		},
 		denied: func(o outcome) bool { return o.code != 0 },
 	})

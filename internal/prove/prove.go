@@ -64,13 +64,25 @@ func (o outcome) text() string {
 	return fmt.Sprintf("it exited with %d and said %.300s", o.code, text)
 }
 
-// synthetic returns the name of a path that nobody has, and of a holder.
-func synthetic() (path, holder string) {
-	name := strings.ToLower(rand.Text()[:10])
-	return ".leasehold-doctor/" + name + ".txt", "leasehold-doctor:" + name
+// synthetic returns a name that nobody has, and a path of it.
+func synthetic() (name, path string) {
+	name = "leasehold-doctor-" + strings.ToLower(rand.Text()[:10])
+	return name, ".leasehold-doctor/" + name + ".txt"
 }
 
-// check leases the path, runs the hook, releases, and runs it again.
+// refused says whether the server did not let the hook ask: a hook of this program says
+// so in the words of the error.
+func (o outcome) refused() bool {
+	for _, reason := range []leasehold.Reason{leasehold.ReasonForbidden, leasehold.ReasonUnauthenticated} {
+		if strings.Contains(o.out+o.said, (&leasehold.Error{Reason: reason}).Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// check leases the path, runs the hook, releases, and runs it again. It is ErrForbidden
+// if the server refuses that to this program, or to the hook.
 func (p *Prover) check(ctx context.Context, a attempt) error {
 	r := leasehold.AcquireRequest{
 		Claims: []leasehold.Claim{repo.Name{Namespace: p.Namespace, Path: a.path}.Claim()},
@@ -102,6 +114,8 @@ func (p *Prover) check(ctx context.Context, a attempt) error {
 	switch {
 	case err != nil:
 		return err
+	case !strings.Contains(o.out+o.said, a.holder) && o.refused():
+		return fmt.Errorf("%w: the server did not let the hook ask; %s", leasehold.ErrForbidden, o.text())
 	case !a.denied(o):
 		return fmt.Errorf("%w: it let a change of a path pass that another holds; %s", ErrNotProven, o.text())
 	case !strings.Contains(o.out+o.said, a.holder):

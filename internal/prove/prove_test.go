@@ -94,6 +94,19 @@ func TestAgent(t *testing.T) {
 			t.Errorf("%s: Agent = %v, want %q", name, err, c.want)
 		}
 	}
+	for _, command := range []string{
+		`cat >/dev/null; echo "Leasehold did not check this edit: acquire: the caller may not do this; ask an operator for a role that may"`,
+		`cat >/dev/null; echo "acquire: the caller is not known; send valid credentials" >&2; exit 2`,
+	} {
+		err := p.Agent(t.Context(), setup.Claude, setup.Inspection{Before: command})
+		if !errors.Is(err, leasehold.ErrForbidden) || errors.Is(err, ErrNotProven) {
+			t.Errorf("Agent with %s = %v, want ErrForbidden and not ErrNotProven", command, err)
+		}
+	}
+	const refuses = `cat >/dev/null; echo "not released: force-release: the caller may not do this; ask an operator for a role that may" >&2`
+	if err := p.Agent(t.Context(), setup.Claude, setup.Inspection{Before: whenHeld + denyJSON + "; fi", End: refuses}); !errors.Is(err, leasehold.ErrForbidden) {
+		t.Errorf("Agent whose session may not release = %v, want ErrForbidden", err)
+	}
 	p.Store = flagged{Store: p.Store, file: p.Store.(flagged).file, claimless: true}
 	if err := p.Agent(t.Context(), setup.Claude, setup.Inspection{Before: whenHeld + denyJSON + "; fi"}); err != nil {
 		t.Errorf("Agent on a store without path sets = %v, want nil", err)

@@ -1,6 +1,8 @@
 package repo
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +48,8 @@ const hostPrefix = "host:"
 //     first writer; its name in lower case is what all writers have in common.
 //
 // Whoever acquires all of them has the file to himself. A relative name starts at dir.
+//
+// A file whose claim would cover a whole folder beside it has no name; see checkNarrow.
 func Locate(dir, name string) ([]Name, error) {
 	resolved, err := resolve(dir, name)
 	if err != nil {
@@ -63,8 +67,24 @@ func Locate(dir, name string) ([]Name, error) {
 	return append(names, more...), err
 }
 
+// checkNarrow refuses a file whose pattern would keep everybody out of everything: the
+// top folder, and a name with nothing in it that a pattern can have, such as "**".
+func checkNarrow(resolved string) error {
+	parts := segments(resolved[len(filepath.VolumeName(resolved)):])
+	switch {
+	case len(parts) == 0:
+		return errors.New("it is the top folder")
+	case segmentPattern(parts[len(parts)-1]) == "*":
+		return fmt.Errorf("a lease on %q would cover its whole folder", parts[len(parts)-1])
+	}
+	return nil
+}
+
 // namesOf returns the names of a resolved file.
 func namesOf(resolved string) ([]Name, error) {
+	if err := checkNarrow(resolved); err != nil {
+		return nil, err
+	}
 	r, err := findAbove(filepath.Dir(resolved))
 	switch {
 	case err != nil:

@@ -53,3 +53,16 @@ func FuzzPattern(f *testing.F) {
 		}
 	})
 }
+
+// A file whose claim would cover a folder, or that no system could open, has no name.
+func TestNoName(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"/", "*", "a/**", "a/\n", "a/\u0085\t", strings.Repeat("n", 2000) + "/x", strings.Repeat("n/", 3000)} {
+		if names, err := Locate(dir, name); err == nil {
+			t.Errorf("Locate(%.40q) = %.200v, want an error", name, names)
+		}
+	}
+	if names, err := Locate(dir, "a*/*b"); err != nil || !strings.HasSuffix(names[0].Claim().Pattern, "/a*/*b") {
+		t.Errorf("Locate(a*/*b) = %v, %v, want a name", names, err)
+	}
+}

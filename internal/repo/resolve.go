@@ -11,8 +11,15 @@ import (
 	"unicode"
 )
 
-// maxLinks is how many symlinks one name may follow, as in Linux.
-const maxLinks = 40
+const (
+	// maxLinks is how many symlinks one name may follow, as in Linux.
+	maxLinks = 40
+
+	// maxPath and maxSegment bound names: no system opens longer ones, and what is to be
+	// done for a name grows with the square of its length. A segment has 255 letters.
+	maxPath    = 4096
+	maxSegment = 3 * 255
+)
 
 const separator = string(filepath.Separator)
 
@@ -33,6 +40,9 @@ func resolve(dir, name string) (string, error) {
 		}
 		name = dir + separator + name // Join would resolve .. too early
 	}
+	if len(name) > maxPath {
+		return "", fmt.Errorf("the file name has %d bytes; the limit is %d", len(name), maxPath)
+	}
 	volume := filepath.VolumeName(name)
 	return walk(volume+separator, segments(name[len(volume):]))
 }
@@ -48,6 +58,9 @@ func walk(at string, rest []string) (string, error) {
 		case "..":
 			at = filepath.Dir(at)
 			continue
+		}
+		if len(segment) > maxSegment {
+			return "", fmt.Errorf("%.64q is a name of %d bytes; the limit is %d", segment, len(segment), maxSegment)
 		}
 		next := filepath.Join(at, segment)
 		target, isLink, err := readLink(next)

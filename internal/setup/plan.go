@@ -53,7 +53,12 @@ func New(root string, old *Record, o Options) (*Plan, error) {
 
 // readFile returns nil for a file that is not there.
 func readFile(root, name string) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	for folder := filepath.Dir(filepath.FromSlash(name)); folder != "."; folder = filepath.Dir(folder) {
+		if err := checkLink(filepath.Join(root, folder)); err != nil {
+			return nil, err
+		}
+	}
+	text, err := readOptional(filepath.Join(root, filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -61,6 +66,33 @@ func readFile(root, name string) ([]byte, error) {
 		text = []byte{}
 	}
 	return text, err
+}
+
+// readOptional is os.ReadFile, for which a symlink to nothing is no missing file: to
+// write would replace it, and nothing could bring it back. What is no file is not read: a
+// pipe would never end.
+func readOptional(path string) ([]byte, error) {
+	if err := checkLink(path); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		if err == nil {
+			err = fmt.Errorf("%s is no file", path)
+		}
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// checkLink fails for a symlink to nothing.
+func checkLink(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s is a symlink to nothing; mend or delete it", path)
+	}
+	return nil
 }
 
 // edit runs a change of one JSON file. Where there is none, it starts as {}.

@@ -42,7 +42,7 @@ const recordVersion = 1
 // LoadRecord reads a record. A missing one is empty.
 func LoadRecord(path string) (*Record, error) {
 	r := &Record{Version: recordVersion, Files: map[string]*FileRecord{}}
-	text, err := os.ReadFile(path)
+	text, err := readOptional(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}

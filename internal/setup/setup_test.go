@@ -455,3 +455,51 @@ func TestCommand(t *testing.T) {
 		t.Errorf("quote = %s", got)
 	}
 }
+
+// A symlink to nothing is not replaced: Undo could not bring it back.
+func TestSymlinkToNothing(t *testing.T) {
+	for _, name := range []string{".claude/settings.json", ".codex/config.toml", ".mcp.json", ".cursor"} {
+		root := t.TempDir()
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink("nowhere/at/all", path)); err != nil {
+			t.Fatal(err)
+		}
+		for what, plan := range map[string]func(string, *Record, Options) (*Plan, error){"New": New, "Undo": Undo} {
+			old := newRecord()
+			if what == "Undo" {
+				old.Files[".mcp.json"] = &FileRecord{Tool: Claude}
+				old.Files[".codex/config.toml"] = &FileRecord{Tool: Codex, Text: "x"}
+			}
+			if p, err := plan(root, old, everything); err == nil || !strings.Contains(err.Error(), "is a symlink to nothing") {
+				t.Errorf("%s with the symlink %s = %+v, %v, want an error", what, name, p, err)
+			}
+		}
+		// Made while the user was asked.
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		p, err := New(root, newRecord(), everything)
+		if err == nil {
+			err = os.Symlink("nowhere/at/all", path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Apply(root); err == nil {
+			t.Errorf("Apply with the symlink %s = nil, want an error", name)
+		}
+		if target, err := os.Readlink(path); err != nil || target != "nowhere/at/all" {
+			t.Errorf("after that %s is %q, %v, want the symlink", name, target, err)
+		}
+	}
+	record := filepath.Join(t.TempDir(), "record.json")
+	if err := os.Symlink("nowhere", record); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadRecord(record); err == nil {
+		t.Error("LoadRecord of a symlink to nothing = nil, want an error")
+	}
+	if _, err := readOptional(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is no file") {
+		t.Errorf("readOptional of a folder = %v, want an error", err)
+	}
+}

@@ -87,6 +87,28 @@ func TestHookEndsSession(t *testing.T) {
 	}
 }
 
+// TestHookWithoutReader: the exit code refuses even if nobody reads the reason.
+func TestHookWithoutReader(t *testing.T) {
+	t.Parallel()
+	path, err := buildBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	reader.Close()
+	for _, client := range []string{"claude", "codex", "cursor"} {
+		cmd := hookCommand(path, "memory:", t.TempDir(), "no JSON", client, "--fail-closed", "--limit", "60s")
+		cmd.Stdout, cmd.Stderr = writer, writer
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 2 {
+			t.Errorf("hook %s = %v, want exit code 2", client, err)
+		}
+	}
+}
+
 // BenchmarkHook starts the program for each edit, as tools do, with a server on this
 // machine. "start" is what the start of the program alone costs.
 func BenchmarkHook(b *testing.B) {

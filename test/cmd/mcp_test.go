@@ -41,14 +41,14 @@ func connectAgent(t *testing.T, transport mcp.Transport) agent {
 // code, after a signal or, without one, of standard input.
 func (s *binaryServer) stdioAgent(holder string, flags ...string) (a agent, end func(syscall.Signal) int) {
 	s.t.Helper()
-	return s.stdioAgentIn("", holder, flags...)
+	return s.stdioAgentIn("", "LEASEHOLD_HOLDER="+holder, flags...)
 }
 
-func (s *binaryServer) stdioAgentIn(folder, holder string, flags ...string) (a agent, end func(syscall.Signal) int) {
+func (s *binaryServer) stdioAgentIn(folder, variable string, flags ...string) (a agent, end func(syscall.Signal) int) {
 	s.t.Helper()
 	cmd := binary(s.t, append([]string{"mcp"}, flags...)...)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "LEASEHOLD_STORE="+s.url, "LEASEHOLD_HOLDER="+holder)
+	cmd.Env = append(os.Environ(), "LEASEHOLD_STORE="+s.url, "LEASEHOLD_HOLDER=", "CLAUDE_CODE_SESSION_ID=", variable)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		s.t.Fatal(err)
@@ -181,7 +181,7 @@ func TestMCP(t *testing.T) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	eve, endEve := s.stdioAgentIn(folder, "eve")
+	eve, endEve := s.stdioAgentIn(folder, "LEASEHOLD_HOLDER=eve")
 	if there := eve.call("lease_acquire", map[string]any{"paths": []string{"go.mod"}}); there.at("covers.0") != "example.org/team/shop go.mod" {
 		t.Errorf("eve = %s, want a path of the repository", there.body)
 	}
@@ -347,4 +347,30 @@ func TestMCPGuard(t *testing.T) {
 			t.Errorf("%s as %q = %s, want code %q", tt.tool, tt.holder, got.body, tt.code)
 		}
 	}
+}
+
+// TestMCPAndHookAreOneHolder: what a session of Claude Code has acquired by a tool, its hook
+// does not refuse, unlike that of another session.
+func TestMCPAndHookAreOneHolder(t *testing.T) {
+	t.Parallel()
+	s := serveBinary(t)
+	folder, home := t.TempDir(), t.TempDir()
+	if out, err := exec.Command("git", "init", "-q", folder).CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v: %s", err, out)
+	}
+	a, end := s.stdioAgentIn(folder, "CLAUDE_CODE_SESSION_ID=5c1f")
+	if r := a.call("lease_acquire", map[string]any{"paths": []string{"src/**"}}); r.at("granted") != "true" || r.at("held_by") != "claude:5c1f" {
+		t.Fatalf("lease_acquire = %s, want it granted to claude:5c1f", r.body)
+	}
+	path, err := buildBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for session, denied := range map[string]bool{"5c1f": false, "9d2e": true} {
+		out, err := hookCommand(path, s.url, home, hookInput("PreToolUse", session, folder, "src/x.go"), "claude", "--limit", "60s").CombinedOutput()
+		if err != nil || (len(out) > 0) != denied || denied && !strings.Contains(string(out), "claude:5c1f") {
+			t.Errorf("an edit of the session %s = %s, %v, want it denied: %v", session, out, err, denied)
+		}
+	}
+	end(0)
 }
