@@ -8,6 +8,7 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
 )
 
 // Network is a TCP connection to a server that can be cut, slowed down and reset.
@@ -31,6 +32,15 @@ func Proxy(t T, upstream string) *Network {
 	n.Addr = n.proxy.Listen
 	t.Cleanup(n.proxy.Stop)
 	return n
+}
+
+// Leaks are the goroutines that the proxy forgets when it is healed or stopped while data
+// passes.
+func Leaks() []goleak.Option {
+	return []goleak.Option{
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*NoopToxic).Pipe"),
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/stream.(*ChanWriter).Write"),
+	}
 }
 
 // Cut closes every connection and refuses new ones, until Heal.

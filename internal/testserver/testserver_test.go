@@ -14,7 +14,7 @@ import (
 	"github.com/leasehold/leasehold/internal/testserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testserver.Leaks()...) }
 
 // redis sends one command and returns the first line of the answer.
 func redis(addr, command string) (string, error) {

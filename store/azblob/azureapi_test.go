@@ -16,10 +16,11 @@ import (
 	"github.com/leasehold/leasehold/azure/server"
 	"github.com/leasehold/leasehold/engine"
 	"github.com/leasehold/leasehold/internal/pipenet"
+	"github.com/leasehold/leasehold/internal/testserver"
 	"github.com/leasehold/leasehold/store/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testserver.Leaks()...) }
 
 // azureAPI is the project's own Azure API, reached without a network, so that it
 // works in a synctest bubble.

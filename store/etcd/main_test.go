@@ -4,11 +4,10 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/leasehold/leasehold/internal/testserver"
 )
 
 func TestMain(m *testing.M) {
-	// The proxy forgets goroutines when it is healed or stopped while data passes.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*NoopToxic).Pipe"),
-		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/stream.(*ChanWriter).Write"))
+	goleak.VerifyTestMain(m, testserver.Leaks()...)
 }

@@ -15,8 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The proxy forgets a goroutine when it is healed or stopped while data passes.
-	goleak.VerifyTestMain(withServer{m}, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*NoopToxic).Pipe"))
+	goleak.VerifyTestMain(withServer{m}, testserver.Leaks()...)
 }
 
 // withServer ends the server that the tests share.
