@@ -95,6 +95,9 @@ func TestConformance(t *testing.T) {
 
 // The same with a client of the caller's.
 func TestConformanceHTTPClient(t *testing.T) {
+	if !soak.Long() {
+		t.Skip("runs in make soak; TestConformance has the same calls, transport_test.go the client")
+	}
 	storetest.Run(t, storetest.Harness{
 		Bubble:  true,
 		Open:    func(t testing.TB) leasehold.Store { return byClient(t, served(t)) },
