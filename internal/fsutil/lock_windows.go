@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// LockDir waits until no other process has the folder locked, by a file in it that
-// stays. The system unlocks when the process ends, however it ends.
-func LockDir(dir string) (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(dir, "leasehold.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+// LockFile waits until no other process has the file locked, and makes it if it is
+// missing. The system unlocks when the process ends, however it ends.
+func LockFile(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -20,4 +20,9 @@ func LockDir(dir string) (unlock func(), err error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return func() { _ = file.Close() }, nil
+}
+
+// LockDir is LockFile for a folder, by a file in it that stays.
+func LockDir(dir string) (unlock func(), err error) {
+	return LockFile(filepath.Join(dir, "leasehold.lock"))
 }

@@ -3,7 +3,6 @@
 package auth
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -38,23 +37,4 @@ func copyOwner(file *os.File, old fs.FileInfo) error {
 		return nil
 	}
 	return file.Chown(int(was.Uid), int(was.Gid))
-}
-
-// lockFile waits for the lock. The system unlocks when the process ends, however
-// it ends.
-func lockFile(path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if err != nil {
-			return nil, errors.Join(err, file.Close())
-		}
-		return func() { _ = file.Close() }, nil
-	}
 }

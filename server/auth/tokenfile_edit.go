@@ -94,7 +94,7 @@ func edit(path string, create bool, change func(document) (document, error)) err
 	if _, err := os.Stat(path); err != nil && !create {
 		return fmt.Errorf("token file: %w", err)
 	}
-	unlock, err := lockFile(path + ".lock")
+	unlock, err := fsutil.LockFile(path + ".lock")
 	if err != nil {
 		return fmt.Errorf("lock of the token file: %w", err)
 	}

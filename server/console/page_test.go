@@ -179,7 +179,7 @@ func TestTimeTravel(t *testing.T) {
 	set := s.acquire(leasehold.AcquireRequest{Holder: "agent", TTL: time.Hour, Claims: leasehold.Paths("shop", "src/**")})
 	time.Sleep(20 * time.Millisecond) // records have times of milliseconds
 	then := time.Now()
-	time.Sleep(20 * time.Millisecond)
+	time.Sleep(20 * time.Millisecond) // as above
 	if _, err := s.store.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource}); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestWaitsAt(t *testing.T) {
 	s.queue(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:2", Timeout: leasehold.NoTimeout, TTL: time.Hour})
 	time.Sleep(20 * time.Millisecond) // records have times of milliseconds
 	then := time.Now()
-	time.Sleep(20 * time.Millisecond)
+	time.Sleep(20 * time.Millisecond) // as above
 	path := "/console/waits?at=" + url.QueryEscape(then.UTC().Format(time.RFC3339Nano))
 	s.shows(path, http.StatusOK, "Nobody was seen waiting", "As of")
 	if _, err := s.store.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource}); err != nil {

@@ -219,7 +219,7 @@ func TestSlowBrowserIsCutOff(t *testing.T) {
 	fast := s.listen("of=leases")
 	s.acquire(leasehold.AcquireRequest{Resource: "a", Holder: "anna", TTL: time.Hour})
 	fast.row("a")
-	for deadline := time.Now().Add(30 * time.Second); s.server.o.Streams.Size() > 1; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); s.server.o.Streams.Size() > 1; time.Sleep(time.Millisecond) { // as above
 		if time.Now().After(deadline) {
 			t.Fatal("the stream of a browser that accepts nothing still stands")
 		}
