@@ -87,9 +87,11 @@ func TestHookEndsSession(t *testing.T) {
 	}
 }
 
-// TestHookWithoutReader: the exit code refuses even if nobody reads the reason.
+// TestHookWithoutReader: the exit code refuses even if nobody reads the reason: of what
+// cannot be checked, and of what another holds.
 func TestHookWithoutReader(t *testing.T) {
 	t.Parallel()
+	s := serveBinary(t)
 	path, err := buildBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +107,18 @@ func TestHookWithoutReader(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = writer, writer
 		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 2 {
 			t.Errorf("hook %s = %v, want exit code 2", client, err)
+		}
+	}
+	home := t.TempDir()
+	if out, err := hookCommand(path, s.url, home, hookInput("PreToolUse", "first", home, "x"), "claude", "--limit", "60s").CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("the first edit = %s, %v, want nothing", out, err)
+	}
+	for _, client := range []string{"claude", "cursor"} {
+		cmd := hookCommand(path, s.url, home, hookInput("PreToolUse", "second", home, "x"), client, "--limit", "60s")
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = writer, &said
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(said.String(), "held by claude:first") {
+			t.Errorf("hook %s whose refusal nobody reads = %v, %q, want exit code 2 and the refusal", client, err, said.String())
 		}
 	}
 }
