@@ -54,7 +54,7 @@ func TestHookWithSlowServer(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"claude"}, `{"systemMessage":"Leasehold did not check this edit: the lease server did not answer in time`},
+		{[]string{"claude"}, `{"systemMessage":"Leasehold did not check this edit: `},
 		{[]string{"claude", "--fail-closed"}, `"permissionDecision":"deny"`},
 	} {
 		start := time.Now()
@@ -62,8 +62,9 @@ func TestHookWithSlowServer(t *testing.T) {
 		if took := time.Since(start); took < 900*time.Millisecond || took > time.Minute { // a second, on a machine with other work
 			t.Errorf("hook %v took %v, want about 1 s", tt.args, took)
 		}
-		if err != nil || !strings.Contains(string(out), tt.want) {
-			t.Errorf("hook %v = %s, %v, want %s", tt.args, out, err, tt.want)
+		// What did not answer is "the lease server", or on a machine with other work "something".
+		if err != nil || !strings.Contains(string(out), tt.want) || !strings.Contains(string(out), "did not answer") {
+			t.Errorf("hook %v = %s, %v, want %s, and what did not answer", tt.args, out, err, tt.want)
 		}
 	}
 }
