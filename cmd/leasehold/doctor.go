@@ -152,6 +152,9 @@ func (d *doctor) checkServer(ctx context.Context, namespace string) leasehold.St
 	lister, err := power[leasehold.Lister](store, "list")
 	if err == nil {
 		_, err = lister.List(ctx, leasehold.ListRequest{Namespace: namespace, Limit: 1})
+		if errors.Is(err, leasehold.ErrUnsupported) { // a store without path sets has plain names
+			_, err = lister.List(ctx, leasehold.ListRequest{Prefix: namespace + "/", Limit: 1})
+		}
 	}
 	switch {
 	case leasehold.ReasonOf(err) == leasehold.ReasonForbidden: // hooks of agents do without a list

@@ -97,7 +97,7 @@ func (a *app) hook(args []string) int {
 		return run(c)
 	}
 	fmt.Fprintln(a.err, "leasehold hook:", err)
-	if c.FailClosed {
+	if c.FailClosed || slices.Contains(args, "--fail-closed") { // the flags end at the first that is wrong
 		return 2 // the tool refuses the edit
 	}
 	return exitUsage

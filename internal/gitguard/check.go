@@ -72,8 +72,8 @@ func newTouched(namespace string, paths []string) *touched {
 	t.plain = sync.OnceValue(func() map[string][]int {
 		plain := map[string][]int{}
 		for i, path := range paths {
-			pattern := repo.Pattern(path)
-			plain[pattern] = append(plain[pattern], i)
+			name := repo.PlainName(repo.Name{Namespace: namespace, Path: path}.Claim())
+			plain[name] = append(plain[name], i)
 		}
 		return plain
 	})
@@ -83,12 +83,8 @@ func newTouched(namespace string, paths []string) *touched {
 // conflicts returns the paths that one lease covers, each with the first claim that does.
 func (t *touched) conflicts(l leasehold.Lease) (found []Conflict) {
 	if l.Claims == nil {
-		name, ok := strings.CutPrefix(l.Resource, t.namespace+"/")
-		if !ok {
-			return nil
-		}
-		for _, i := range t.plain()[name] {
-			found = append(found, Conflict{t.paths[i], name, l})
+		for _, i := range t.plain()[l.Resource] {
+			found = append(found, Conflict{t.paths[i], repo.Pattern(t.paths[i]), l})
 		}
 		return found
 	}

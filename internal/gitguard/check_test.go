@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/repo"
 	"github.com/leasehold/leasehold/store/local"
 	"github.com/leasehold/leasehold/store/memory"
 )
@@ -123,6 +124,13 @@ func TestCheckWithoutPathSets(t *testing.T) {
 	found, err := Check(t.Context(), store, "shop", []string{"a.go", "b.go", "c.go"}, Owner{})
 	if err != nil || len(found) != 1 || found[0].Path != "a.go" {
 		t.Errorf("Check = %v, %v, want a.go", found, err)
+	}
+	// A name too long for a resource is a shorter one, for the hooks and for the guard.
+	team, long := strings.Repeat("t", 100), strings.Repeat(strings.Repeat("d", 200)+"/", 4)+strings.Repeat("x", 200)
+	name := repo.PlainName(repo.Name{Namespace: team, Path: long}.Claim())
+	store = claimless{[]leasehold.Lease{{Resource: name, Holder: "anna", State: leasehold.StateActive}}}
+	if found, err = Check(t.Context(), store, team, []string{"a.go", long, long + "y"}, Owner{}); err != nil || len(found) != 1 || found[0].Path != long {
+		t.Errorf("Check of a long name = %v, %v, want it found", found, err)
 	}
 }
 

@@ -102,7 +102,7 @@ func (s *session) acquire(ctx context.Context, c leasehold.Claim, metadata map[s
 		r.ID = leaseID(s.secret, s.holder, c, generation)
 		grant, err := s.store.Acquire(ctx, r)
 		if errors.Is(err, leasehold.ErrUnsupported) && r.Claims != nil {
-			r.Claims, r.Resource = nil, plainName(c)
+			r.Claims, r.Resource = nil, repo.PlainName(c)
 			grant, err = s.store.Acquire(ctx, r)
 		}
 		switch {
@@ -154,7 +154,7 @@ func (s *session) renew(ctx context.Context, c leasehold.Claim, resource string,
 		r := leasehold.RenewRequest{ID: leaseID(s.secret, s.holder, c, generation), Resource: resource, TTL: s.TTL, Holder: s.holder}
 		_, err := s.store.Renew(ctx, r)
 		if resource == "" && (errors.Is(err, leasehold.ErrUnsupported) || errors.Is(err, leasehold.ErrInvalid)) {
-			r.Resource = plainName(c) // the store finds no lease by its id alone
+			r.Resource = repo.PlainName(c) // the store finds no lease by its id alone
 			_, err = s.store.Renew(ctx, r)
 		}
 		return err
@@ -170,16 +170,6 @@ func (s *session) renew(ctx context.Context, c leasehold.Claim, resource string,
 		running.Go(func() { _ = renewal(generation) })
 	}
 	running.Wait()
-}
-
-// plainName is what a file's lease is called in a store without path sets: namespace,
-// slash, path. There, only leases of the same name exclude each other.
-func plainName(c leasehold.Claim) string {
-	name := c.Namespace + "/" + c.Pattern
-	if len(name) > leasehold.MaxResource {
-		name = strings.ToValidUTF8(name[:leasehold.MaxResource-32], "") + "#" + digest(name)
-	}
-	return name
 }
 
 // metadata says to others what the lease is for.

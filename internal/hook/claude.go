@@ -30,7 +30,7 @@ func (claude) decode(text []byte) (event, error) {
 func (claude) allow(event) answer { return answer{} }
 
 func (claude) deny(_ event, reason string) answer {
-	return answer{out: encode(map[string]any{"hookSpecificOutput": map[string]string{
+	return answer{refusal: reason, out: encode(map[string]any{"hookSpecificOutput": map[string]string{
 		"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
 	}})}
 }

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 )
 
@@ -31,8 +32,30 @@ func (codex) decode(text []byte) (event, error) {
 		_ = json.Unmarshal(in.ToolInput, &fields) // without a file it is an error below
 		return e.edits(true, fields.all(), nil)
 	}
+	if folder := patchFolder(patch); folder != "" {
+		if e.cwd != "" && !filepath.IsAbs(folder) {
+			folder = e.cwd + "/" + folder // not cleaned: .. may be behind a symlink
+		}
+		e.cwd = folder
+	}
 	files, err := patchFiles(patch)
 	return e.edits(true, files, err)
+}
+
+// patchFolder returns where a shell command goes before it applies a patch, as in
+// cd src && apply_patch <<EOF, which Codex applies itself, too.
+func patchFolder(command string) string {
+	before, _, _ := strings.Cut(command, patchStart)
+	at := strings.LastIndex(before, "&&")
+	if at < 0 || !strings.HasPrefix(strings.TrimSpace(before[at+len("&&"):]), "apply") {
+		return ""
+	}
+	words := before[:at]
+	cd := strings.LastIndex(words, "cd ")
+	if cd < 0 || cd > 0 && !strings.ContainsAny(words[cd-1:cd], "\n\t '\"") {
+		return ""
+	}
+	return strings.Trim(words[cd+len("cd "):], "\t '\"\\")
 }
 
 // patchText returns the patch, or command, of a tool's input: a text, or an object with

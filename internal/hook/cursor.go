@@ -61,7 +61,7 @@ func (c cursor) allow(e event) answer {
 }
 
 func (cursor) deny(_ event, reason string) answer {
-	return answer{out: encode(map[string]string{"permission": "deny", "agent_message": reason, "user_message": reason})}
+	return answer{refusal: reason, out: encode(map[string]string{"permission": "deny", "agent_message": reason, "user_message": reason})}
 }
 
 func (c cursor) warn(e event, problem string) answer {

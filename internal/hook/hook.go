@@ -77,6 +77,7 @@ var clients = map[string]client{"claude": claude{}, "codex": codex{}, "cursor": 
 type answer struct {
 	out, err string
 	code     int
+	refusal  string // what out says, if it refuses
 }
 
 // blocked is the exit code by which every tool refuses, with the reason on standard
@@ -98,7 +99,9 @@ func Run(name string, in io.Reader, out, errOut io.Writer, o Options) (code int)
 	if inTime {
 		defer o.close(ctx)
 	}
-	_, _ = io.WriteString(out, a.out)
+	if _, err := io.WriteString(out, a.out); err != nil && a.refusal != "" {
+		a.err, a.code = a.refusal+"\n", blocked // a refusal that nobody can read would be consent
+	}
 	_, _ = io.WriteString(errOut, a.err)
 	return a.code
 }

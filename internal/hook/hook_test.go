@@ -75,7 +75,7 @@ func (d *desk) run(client, input string) answer {
 	if code != 0 && code != 2 {
 		d.t.Errorf("Run(%s, %.80s) = %d, want 0 or 2", client, input, code)
 	}
-	return answer{out.String(), errOut.String(), code}
+	return answer{out: out.String(), err: errOut.String(), code: code}
 }
 
 // shared is the store with all its powers, but without its Close.

@@ -91,7 +91,7 @@ func (p *Prover) check(ctx context.Context, a attempt) error {
 	}
 	grant, err := p.Store.Acquire(ctx, r)
 	if errors.Is(err, leasehold.ErrUnsupported) { // a store without path sets has plain names
-		r.Claims, r.Resource = nil, p.Namespace+"/"+a.path
+		r.Claims, r.Resource = nil, repo.PlainName(r.Claims[0])
 		grant, err = p.Store.Acquire(ctx, r)
 	}
 	if err != nil {

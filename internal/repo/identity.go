@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -14,7 +15,8 @@ import (
 // identity returns what the repository is called, by the first of these that there is:
 //
 //   - leasehold.repository in its git config;
-//   - the URL of origin, the same for every way to reach it, without credentials;
+//   - the URL of origin, the same for every way to reach it, without credentials; if it is
+//     a folder of this host, what the repository there is called;
 //   - the host and the common git directory.
 //
 // It reads .git/config alone: no files that it includes, and not the user's settings,
@@ -32,8 +34,7 @@ func (r *Repo) identity(settings config) string {
 }
 
 // remoteName returns host and path of a URL in lower case, without .git at its end:
-// github.com/owner/name. User names, passwords, ports and queries are left out. A
-// remote on this host is named like a clone without a remote.
+// github.com/owner/name. User names, passwords, ports and queries are left out.
 func (r *Repo) remoteName(remote string) string {
 	remote = strings.TrimSpace(remote)
 	host, path := "", ""
@@ -96,13 +97,40 @@ func cutAny(s, chars string) string {
 	return s
 }
 
-// localName names a remote that is a folder of this host.
+// maxHops bounds how many clones of clones of this host a name follows.
+const maxHops = 8
+
+// localName names a remote that is a folder of this host: like the repository there, which
+// has the same files, or by the folder.
 func (r *Repo) localName(remote string) string {
 	folder, err := resolve(r.Root, remote)
 	if err != nil {
 		return ""
 	}
+	if r.hops < maxHops { // else they are clones of each other
+		if gitDir := gitDirOfRemote(folder); gitDir != "" {
+			if there, err := open(folder, gitDir, r.hops+1); err == nil {
+				return there.Identity
+			}
+		}
+	}
 	return HostNamespace() + absolute(folder)
+}
+
+// gitDirOfRemote returns the git directory that a folder stands for as a remote, by the
+// names that git tries: of its work tree, itself, and both with .git at the end.
+func gitDirOfRemote(folder string) string {
+	for _, name := range []string{folder, folder + ".git"} {
+		if gitDir, err := gitDirOf(name); err == nil && gitDir != "" {
+			return gitDir
+		}
+		head, noHead := os.Stat(filepath.Join(name, "HEAD"))
+		objects, noObjects := os.Stat(filepath.Join(name, "objects"))
+		if noHead == nil && head.Mode().IsRegular() && noObjects == nil && objects.IsDir() {
+			return name
+		}
+	}
+	return ""
 }
 
 // absolute is the folder as its file system spells it.

@@ -73,6 +73,49 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// All clones of a repository of this host have its name: of a work tree, of a bare
+// repository, and of a clone of either.
+func TestIdentityOfLocalClones(t *testing.T) {
+	dir := folder(t)
+	identity := func(name string) string {
+		t.Helper()
+		r, err := Find(filepath.Join(dir, name))
+		if err != nil || r == nil {
+			t.Fatalf("Find(%s) = %v, %v", name, r, err)
+		}
+		return r.Identity
+	}
+	git(t, dir, "init", "-q", "first")
+	git(t, dir, "init", "-q", "--bare", "bare.git")
+	for _, clone := range [][]string{
+		{"first", "second"}, {"first/.git", "third"}, {"file://" + dir + "/first/", "fourth"}, {"second", "fifth"}, {"bare.git", "sixth"}, {"bare", "seventh"},
+	} {
+		git(t, dir, append([]string{"clone", "-q"}, clone...)...)
+	}
+	git(t, filepath.Join(dir, "first"), "-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "first")
+	git(t, filepath.Join(dir, "first"), "worktree", "add", "-q", filepath.Join(dir, "tree"))
+	git(t, dir, "clone", "-q", "tree", "eighth")
+	for _, name := range []string{"second", "third", "fourth", "fifth", "tree", "eighth"} {
+		if got, want := identity(name), identity("first"); got != want {
+			t.Errorf("Identity of %s = %q, want %q, that of the repository that it is a clone of", name, got, want)
+		}
+	}
+	want := HostNamespace() + filepath.ToSlash(dir) + "/bare.git"
+	if six, seven := identity("sixth"), identity("seventh"); six != want || seven != want {
+		t.Errorf("Identity of clones of a bare repository = %q and %q, want %q", six, seven, want)
+	}
+	git(t, filepath.Join(dir, "first"), "remote", "add", "origin", "https://git.example.com/team/shop")
+	if got, want := identity("fifth"), "git.example.com/team/shop"; got != want {
+		t.Errorf("Identity of a clone of a clone = %q, want %q", got, want)
+	}
+	git(t, filepath.Join(dir, "first"), "remote", "set-url", "origin", filepath.Join(dir, "fifth"))
+	for _, name := range []string{"first", "second", "fifth"} { // in a circle: any name will do, but there is one
+		if got := identity(name); !strings.HasPrefix(got, HostNamespace()) {
+			t.Errorf("Identity of %s = %q, want a folder of this host", name, got)
+		}
+	}
+}
+
 func TestNamespaces(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range []string{

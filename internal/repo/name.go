@@ -27,6 +27,16 @@ func (n Name) Claim() leasehold.Claim {
 	return leasehold.Claim{Namespace: n.Namespace, Pattern: Pattern(n.Path)}
 }
 
+// PlainName is what a file's lease is called in a store without path sets: namespace,
+// slash, path. There, only leases of the same name exclude each other.
+func PlainName(c leasehold.Claim) string {
+	name := c.Namespace + "/" + c.Pattern
+	if len(name) > leasehold.MaxResource {
+		name = strings.ToValidUTF8(name[:leasehold.MaxResource-32], "") + "#" + digest(name)
+	}
+	return name
+}
+
 // HostNamespace is the namespace of files that are in no repository. Their paths are
 // absolute, without the slash at the start.
 func HostNamespace() string {

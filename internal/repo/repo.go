@@ -28,6 +28,7 @@ type Repo struct {
 	Identity string
 
 	ignoresCase bool
+	hops        int // from the clone that is asked about to this one, of which it is a clone
 }
 
 // Find returns the work tree that has the folder dir, or nil if none has it. The folder
@@ -48,7 +49,7 @@ func findAbove(dir string) (*Repo, error) {
 			return nil, err
 		}
 		if gitDir != "" {
-			return open(dir, gitDir)
+			return open(dir, gitDir, 0)
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
@@ -84,8 +85,8 @@ func gitDirOf(dir string) (string, error) {
 	return resolve(dir, target)
 }
 
-func open(root, gitDir string) (*Repo, error) {
-	r := &Repo{Root: root, GitDir: gitDir, CommonDir: gitDir}
+func open(root, gitDir string, hops int) (*Repo, error) {
+	r := &Repo{Root: root, GitDir: gitDir, CommonDir: gitDir, hops: hops}
 	common, err := readLine(filepath.Join(gitDir, "commondir"))
 	if err == nil {
 		r.CommonDir, err = resolve(gitDir, common)

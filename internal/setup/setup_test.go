@@ -292,6 +292,38 @@ func TestOwnEntriesStay(t *testing.T) {
 	}
 }
 
+// A server leasehold of one's own is seen however TOML writes it: a second table of that
+// name would be an error, with which Codex does not start.
+func TestOwnTableInTOML(t *testing.T) {
+	const note = ".codex/config.toml: has an MCP server leasehold already, which stays as it is"
+	for text, own := range map[string]bool{
+		"[mcp_servers.leasehold]\n":                              true,
+		"[ mcp_servers . 'leasehold' ]\n":                        true,
+		"[\"mcp_servers\".\"leasehold\"]\n":                      true,
+		"[mcp_servers.leasehold.env]\nA = \"b\"\n":               true,
+		"mcp_servers.leasehold.command = \"x\"\n":                true,
+		"mcp_servers.leasehold = { command = \"x\" }\n":          true,
+		"[mcp_servers]\nleasehold = { command = \"x\" }\n":       true,
+		"[mcp_servers]\n  \"leasehold\".command = \"x\"\n":       true,
+		"# [mcp_servers.leasehold]\n":                            false,
+		"[mcp_servers.leasehold2]\n":                             false,
+		"[projects.\"/home/anna/leasehold\"]\ntrust = \"yes\"\n": false,
+		"[mcp_servers]\nother = { command = \"leasehold\" }\n":   false,
+	} {
+		root := t.TempDir()
+		write(t, root, ".codex/config.toml", text)
+		p, err := New(root, &Record{}, Options{Tools: []Tool{Codex}, MCP: true})
+		if err != nil {
+			t.Errorf("New() with %q: %v", text, err)
+			continue
+		}
+		added := slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Path == ".codex/config.toml" })
+		if added == own || slices.Contains(p.Notes, note) != own {
+			t.Errorf("New() with %q adds a table: %t, notes %q, want its own server seen: %t", text, added, p.Notes, own)
+		}
+	}
+}
+
 // What was edited since stays, and is named.
 func TestEditedEntriesStay(t *testing.T) {
 	root := t.TempDir()

@@ -13,11 +13,13 @@ import (
 // Codex reads its MCP servers from TOML. A table can be put at the end of any TOML
 // file, so the text is added there and taken from there, without reading the rest.
 var (
-	tableHeader = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*"?leasehold"?[ \t]*\]`)
+	// ownServer is a line that defines a server leasehold, in any of TOML's ways: a table, a
+	// key with dots, a key of the table of servers.
+	ownServer = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^[ \t]*(?:\[[ \t]*)?(?:["']?mcp_servers["']?[ \t]*\.[ \t]*)?["']?leasehold["']?[ \t]*[\].=]`)
 	})
 	inlineTable = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^[ \t]*mcp_servers([ \t]*\.[ \t]*"?leasehold"?)?[ \t]*=`)
+		return regexp.MustCompile(`(?m)^[ \t]*["']?mcp_servers["']?[ \t]*=`)
 	})
 )
 
@@ -37,7 +39,7 @@ func (p *Plan) addTable(root string, t Tool, o Options) error {
 	}
 	f := p.Record.Files[name]
 	switch text := string(before); {
-	case tableHeader().MatchString(text):
+	case ownServer().MatchString(text):
 		if f == nil || !strings.Contains(text, o.table()) {
 			p.Notes = append(p.Notes, name+": has an MCP server leasehold already, which stays as it is")
 		}

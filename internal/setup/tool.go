@@ -39,6 +39,7 @@ type event struct{ name, matcher string }
 const (
 	claudeEdits = "Edit|MultiEdit|Write|NotebookEdit"
 	codexEdits  = "apply_patch|Edit|Write"
+	codexShell  = "|Bash" // may be apply_patch with a patch, of which Codex says no more
 	cursorEdits = "Write|Edit|StrReplace|MultiEdit|EditNotebook|Delete|ApplyPatch"
 )
 
@@ -54,7 +55,7 @@ var specs = map[Tool]spec{
 	Codex: {
 		title: "Codex", settings: ".codex/hooks.json", mcp: ".codex/config.toml", grouped: true,
 		events: []event{
-			{"PreToolUse", codexEdits}, {"PostToolUse", codexEdits},
+			{"PreToolUse", codexEdits + codexShell}, {"PostToolUse", codexEdits},
 			{"SubagentStop", ""}, {"SessionEnd", ""},
 		},
 		traces: []string{".codex"}, programs: []string{"codex"},

@@ -5,12 +5,18 @@ package cmd_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,7 +54,7 @@ func TestHookWithSlowServer(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"claude"}, `{"systemMessage":"Leasehold did not check this edit: the lease server did not answer in time`},
+		{[]string{"claude"}, `{"systemMessage":"Leasehold did not check this edit: `},
 		{[]string{"claude", "--fail-closed"}, `"permissionDecision":"deny"`},
 	} {
 		start := time.Now()
@@ -56,13 +62,15 @@ func TestHookWithSlowServer(t *testing.T) {
 		if took := time.Since(start); took < 900*time.Millisecond || took > time.Minute { // a second, on a machine with other work
 			t.Errorf("hook %v took %v, want about 1 s", tt.args, took)
 		}
-		if err != nil || !strings.Contains(string(out), tt.want) {
-			t.Errorf("hook %v = %s, %v, want %s", tt.args, out, err, tt.want)
+		// What did not answer is "the lease server", or on a machine with other work "something".
+		if err != nil || !strings.Contains(string(out), tt.want) || !strings.Contains(string(out), "did not answer") {
+			t.Errorf("hook %v = %s, %v, want %s, and what did not answer", tt.args, out, err, tt.want)
 		}
 	}
 }
 
-// TestHookEndsSession: a session's end releases all leases of 50 sub-agents in one call.
+// TestHookEndsSession: a session's end releases all leases of 50 sub-agents in one request,
+// within the 1.5 s after which Claude Code ends what runs then.
 func TestHookEndsSession(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t)
@@ -70,26 +78,51 @@ func TestHookEndsSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	address, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests atomic.Int32
+	proxy := httputil.NewSingleHostReverseProxy(address)
+	counting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		proxy.ServeHTTP(w, r)
+	}))
+	defer counting.Close()
 	home := t.TempDir()
-	for i := range 50 {
-		s.acquire(fmt.Sprint("r", i), fmt.Sprint("claude:s/", i), "")
+	const limit = 1500 * time.Millisecond
+	fastest := time.Duration(math.MaxInt64)
+	for try := 1; try <= 5 && fastest >= limit; try++ { // a machine with other work may be slow once
+		for i := range 50 {
+			s.acquire(fmt.Sprint("r", i), fmt.Sprint("claude:s/", i), "")
+		}
+		requests.Store(0)
+		start := time.Now()
+		if out, err := hookCommand(path, counting.URL, home, hookInput("SessionEnd", "s", home, ""), "claude", "--limit", "60s").CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("SessionEnd = %s, %v, want nothing", out, err)
+		}
+		fastest = min(fastest, time.Since(start))
+		if n := requests.Load(); n != 1 {
+			t.Errorf("SessionEnd made %d requests, want 1", n)
+		}
+		if got := s.send("GET", "/v1/leases", "").body; strings.Contains(got, "claude:s") {
+			t.Errorf("after SessionEnd there are %s, want none of the session", got)
+		}
+		if got := s.send("GET", "/v1/history?event=force_released&limit=1000", "").body; strings.Count(got, `"force_released"`) != 50*try {
+			t.Errorf("the history has %d releases, want %d", strings.Count(got, `"force_released"`), 50*try)
+		}
 	}
-	start := time.Now()
-	if out, err := hookCommand(path, s.url, home, hookInput("SessionEnd", "s", home, ""), "claude", "--limit", "60s").CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("SessionEnd = %s, %v, want nothing", out, err)
-	}
-	t.Logf("SessionEnd took %v", time.Since(start))
-	if got := s.send("GET", "/v1/leases", "").body; strings.Contains(got, "claude:s") {
-		t.Errorf("after SessionEnd there are %s, want none of the session", got)
-	}
-	if got := s.send("GET", "/v1/history?event=force_released&limit=1000", "").body; strings.Count(got, `"force_released"`) != 50 {
-		t.Errorf("the history has %d releases, want 50", strings.Count(got, `"force_released"`))
+	t.Logf("SessionEnd took %v", fastest)
+	if fastest >= limit {
+		t.Errorf("SessionEnd took %v, want less than %v", fastest, limit)
 	}
 }
 
-// TestHookWithoutReader: the exit code refuses even if nobody reads the reason.
+// TestHookWithoutReader: the exit code refuses even if nobody reads the reason: of what
+// cannot be checked, and of what another holds.
 func TestHookWithoutReader(t *testing.T) {
 	t.Parallel()
+	s := serveBinary(t)
 	path, err := buildBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +138,18 @@ func TestHookWithoutReader(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = writer, writer
 		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 2 {
 			t.Errorf("hook %s = %v, want exit code 2", client, err)
+		}
+	}
+	home := t.TempDir()
+	if out, err := hookCommand(path, s.url, home, hookInput("PreToolUse", "first", home, "x"), "claude", "--limit", "60s").CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("the first edit = %s, %v, want nothing", out, err)
+	}
+	for _, client := range []string{"claude", "cursor"} {
+		cmd := hookCommand(path, s.url, home, hookInput("PreToolUse", "second", home, "x"), client, "--limit", "60s")
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = writer, &said
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(said.String(), "held by claude:first") {
+			t.Errorf("hook %s whose refusal nobody reads = %v, %q, want exit code 2 and the refusal", client, err, said.String())
 		}
 	}
 }
