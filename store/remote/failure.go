@@ -60,6 +60,9 @@ func (s *Store) refusal(c *call, r reply) error {
 	if p.Status == 0 {
 		p.Status = r.status
 	}
+	if p.Code == noSuchPath {
+		return s.noPath(c, p)
+	}
 	e := p.Error()
 	if e.Op == "" {
 		e.Op = c.op
@@ -71,6 +74,19 @@ func (s *Store) refusal(c *call, r reply) error {
 		e.Reason = leasehold.ReasonUnsupported
 	}
 	return e
+}
+
+// noSuchPath is the code with which a server refuses a path that it does not have.
+// It says nothing about leases, unlike the other answers with its status.
+const noSuchPath = "not_found"
+
+// noPath is the error for such a path: the address is wrong, or the server is older
+// than the call.
+func (s *Store) noPath(c *call, p wire.Problem) error {
+	return &leasehold.Error{
+		Reason: leasehold.ReasonUnsupported, Op: c.op, Resource: c.resource, Store: kind,
+		Cause: fmt.Errorf("%s answered %d: %s", s.address, p.Status, p.Detail),
+	}
 }
 
 // unknownName reports whether the server does not know a field or parameter that this

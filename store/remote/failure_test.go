@@ -177,6 +177,22 @@ func TestNewerServers(t *testing.T) {
 	}
 }
 
+// A path that the server does not have, at a wrong address or at an older server, says
+// nothing about leases: none is lost, and none is held.
+func TestNoSuchPath(t *testing.T) {
+	s := server(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", wire.ProblemType)
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"status":404,"code":"not_found","detail":"there is no such path; /docs lists them"}`))
+	})
+	unsupported := leasehold.ReasonUnsupported
+	checkReasons(t, s, "no such path", unsupported, unsupported, unsupported)
+	_, err := s.Acquire(t.Context(), request())
+	if typed(t, "Acquire", err, unsupported); !strings.Contains(err.Error(), "http://") || !strings.Contains(err.Error(), "no such path") {
+		t.Errorf("Acquire = %v, want the address and what the server said", err)
+	}
+}
+
 func TestTimeout(t *testing.T) {
 	both(t, func(t *testing.T, options func() *remote.Options) {
 		o := options()
