@@ -190,10 +190,19 @@ func (e *Error) message() string {
 		}
 		return "too many live leases" + e.usedUp() + "; release some, or raise the setting"
 	}
-	if s, ok := messages[e.Reason]; ok {
+	s, ok := messages[e.Reason]
+	switch {
+	case !ok:
+		return string(e.Reason)
+	case e.Op != "break": // what follows is said to somebody who shows no id and wants no lease
 		return s
+	case e.Reason == ReasonNotFound:
+		return "nobody holds it; there is nothing to break"
+	case e.Reason.Sentinel() == ErrLost:
+		what, _, _ := strings.Cut(s, ";")
+		return what + "; there is nothing to break"
 	}
-	return string(e.Reason)
+	return s
 }
 
 // messages are those that do not depend on the error's fields.

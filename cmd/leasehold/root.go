@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/leasehold/leasehold/internal/observe"
@@ -160,7 +162,7 @@ func (a *app) startTelemetry(cmd *cobra.Command) (err error) {
 // run executes the command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(allowNegative(root, args))
 	cmd, err := root.ExecuteContextC(ctx)
 	a.report(err)
 	code := codeOf(err)
@@ -169,6 +171,25 @@ func (a *app) run(ctx context.Context, args []string) int {
 		fmt.Fprintf(a.out, "(exit %d)\n", code)
 	}
 	return code
+}
+
+// allowNegative lets config set have a value such as -1, which would be a flag: it
+// puts negative numbers behind a --, where only arguments stand.
+func allowNegative(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	if err != nil || cmd.CommandPath() != "leasehold config set" || slices.Contains(args, "--") {
+		return args
+	}
+	isNumber := func(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil && s[0] == '-' }
+	var flags, numbers []string
+	for _, arg := range args {
+		if isNumber(arg) {
+			numbers = append(numbers, arg)
+		} else {
+			flags = append(flags, arg)
+		}
+	}
+	return slices.Concat(flags, []string{"--"}, numbers)
 }
 
 // forEval marks commands whose output is meant for eval "$(…)". A shell drops the
