@@ -175,6 +175,10 @@ func (e *Error) message() string {
 		return e.heldBy("held") + "; show its lease id to write"
 	case ReasonInvalid:
 		return e.Field + " " + e.Problem
+	case ReasonForbidden:
+		if e.Problem != "" { // a listener without tokens refuses what a web page could have sent
+			return "the " + e.Field + " header " + e.Problem
+		}
 	case ReasonUnsupported:
 		return strings.Replace("the "+e.Store+" store cannot do this; choose a store that can", "  ", " ", 1)
 	case ReasonTimeout:

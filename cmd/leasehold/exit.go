@@ -235,6 +235,8 @@ func (a *app) hint(err error) string {
 		return secretHint + ", which is Options.Secret to the library"
 	case reason == leasehold.ReasonInvalid && e.Op == "set" && e.Field == "key":
 		return "leasehold config list shows them"
+	case reason == leasehold.ReasonForbidden && e.Field == "" && a.storeIsServer():
+		return "the token lacks the role, or its --holders and --resources do not cover the name; leasehold token list shows them"
 	case reason == leasehold.ReasonUnauthenticated:
 		return "give --token-file or set LEASEHOLD_AUTH_TOKEN; leasehold token new makes a token"
 	case noServer && a.url() == defaultStore:

@@ -108,7 +108,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&o.TLS.KeyFile, "tls-key", "", "its key")
 	flags.StringVar(&o.TLS.ClientCAFile, "client-ca", "", "certificate authority of client certificates, which then stand for tokens")
 	flags.BoolVar(&o.TLS.RequireClientCert, "require-client-cert", false, "turn clients without a certificate away")
-	flags.BoolVar(&o.Insecure, "insecure", false, "listen beyond this machine without tokens or TLS")
+	flags.BoolVar(&o.Insecure, "insecure", false, "listen beyond this machine without tokens or TLS; --host names how clients reach it")
 	flags.IntVar(&o.MaxConnections, "max-connections", o.MaxConnections, "how many connections are served at a time")
 	flags.IntVar(&o.MaxWaiters, "max-waiters", o.MaxWaiters, "how many requests may wait in queues at a time")
 	flags.StringVar(&o.Health.Name, "health-name", "", "resource that /health/leasing leases (default "+leasehold.HealthPrefix+":server)")

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,8 +116,14 @@ func (s *Store) proxyError(c *call, r reply) error {
 	}
 	e.Cause = fmt.Errorf("%s answered %d %s without a problem document; is it a Leasehold server?",
 		s.address, r.status, http.StatusText(r.status))
+	if r.status == http.StatusBadRequest && bytes.Contains(r.body, []byte(plainAtTLS)) {
+		e.Cause = fmt.Errorf("%s speaks TLS; want https://", s.address)
+	}
 	return e
 }
+
+// plainAtTLS is what servers made with Go answer to a request without TLS.
+const plainAtTLS = "HTTP request to an HTTPS server"
 
 // definitive are the statuses that mean the same from a proxy as from the server.
 var definitive = map[int]bool{

@@ -70,6 +70,21 @@ func TestWrongCertificate(t *testing.T) {
 	})
 }
 
+// A server with TLS that is asked without it says so in plain text, which the error repeats.
+func TestPlainAtTLS(t *testing.T) {
+	both(t, func(t *testing.T, o func() *remote.Options) {
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Config.ErrorLog = quiet
+		server.StartTLS()
+		defer server.Close()
+		s := open(t, strings.Replace(server.URL, "https", "http", 1), o())
+		_, err := s.Status(t.Context(), "r")
+		if typed(t, "Status", err, leasehold.ReasonUnavailable); !strings.Contains(err.Error(), "speaks TLS; want https://") {
+			t.Errorf("Status without TLS = %v, want the right scheme", err)
+		}
+	})
+}
+
 func TestNoAnswer(t *testing.T) {
 	lost := []func(net.Conn){reading(""), reading(""), reading("")}
 	half := reading("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"resource\":")
