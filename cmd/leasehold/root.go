@@ -105,9 +105,6 @@ func (a *app) root() *cobra.Command {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v; see %s --help", err, cmd.CommandPath())
-	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.storeURL, "store", "", "URL of the store (default $LEASEHOLD_STORE, else "+defaultStore+")")
 	flags.StringVar(&a.tokenFile, "token-file", "", "file with the secret to show to a server (default $LEASEHOLD_TOKEN_FILE)")
@@ -163,6 +160,10 @@ func (a *app) startTelemetry(cmd *cobra.Command) (err error) {
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(allowNegative(root, args))
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		a.json = a.json || slices.Contains(args, "--json") // it may stand behind the wrong flag, unread
+		return usagef("%v; see %s --help", err, cmd.CommandPath())
+	})
 	cmd, err := root.ExecuteContextC(ctx)
 	a.report(err)
 	code := codeOf(err)
