@@ -62,7 +62,7 @@ func (s *Store) refusal(c *call, r reply) error {
 		p.Status = r.status
 	}
 	if p.Code == noSuchPath {
-		return s.noPath(c, p)
+		return s.noPath(c)
 	}
 	e := p.Error()
 	if e.Op == "" {
@@ -83,10 +83,10 @@ const noSuchPath = "not_found"
 
 // noPath is the error for such a path: the address is wrong, or the server is older
 // than the call.
-func (s *Store) noPath(c *call, p wire.Problem) error {
+func (s *Store) noPath(c *call) error {
 	return &leasehold.Error{
 		Reason: leasehold.ReasonUnsupported, Op: c.op, Resource: c.resource, Store: kind,
-		Cause: fmt.Errorf("%s answered %d: %s", s.address, p.Status, p.Detail),
+		Cause: fmt.Errorf("%s has no such path; is the address right, and the server as new as this client?", s.address),
 	}
 }
 
