@@ -117,7 +117,7 @@ var advice = map[leasehold.Reason]string{
 	leasehold.ReasonIDMismatch:       "show the id",
 	leasehold.ReasonNotPresent:       "show none",
 	leasehold.ReasonTokenMismatch:    "send the token",
-	leasehold.ReasonForbidden:        "ask",
+	leasehold.ReasonForbidden:        "want 1 to 3", // as its Problem says
 	leasehold.ReasonUnauthenticated:  "credentials",
 	leasehold.ReasonHolderMismatch:   "send the holder",
 	leasehold.ReasonInvalid:          "want 1 to 3",
@@ -199,6 +199,7 @@ func TestMessages(t *testing.T) {
 			`to wait here would never end; release what you hold and begin again`},
 		{leasehold.Error{Reason: leasehold.ReasonTooMany, Op: "acquire", Field: "namespace", Problem: "200000"},
 			`acquire: too many live leases in the namespace, at most 200000; release some, or divide the namespace`},
+		{leasehold.Error{Reason: leasehold.ReasonForbidden, Op: "list"}, `list: the caller may not do this; ask an operator for a role that may`},
 		{leasehold.Error{Reason: leasehold.ReasonForbidden, Op: "list", Field: "Host", Problem: `"web-1" is no name of this listener`}, `list: the Host header "web-1" is no name of this listener`},
 		{leasehold.Error{Reason: leasehold.ReasonNotFound, Op: "break", Resource: "r"}, `break "r": nobody holds it; there is nothing to break`},
 		{leasehold.Error{Reason: leasehold.ReasonExpired, Op: "break"}, `break: the lease has expired; there is nothing to break`},
