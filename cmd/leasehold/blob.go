@@ -274,7 +274,10 @@ func blobRefusal(answer *http.Response, body []byte) error {
 			Cause: fmt.Errorf("something answered %s that is no Azure Blob API; does the server have one?", answer.Status)}
 	}
 	code := exitConflict
-	if answer.StatusCode == http.StatusNotFound {
+	switch answer.StatusCode {
+	case http.StatusBadRequest:
+		code = exitUsage
+	case http.StatusNotFound:
 		code = exitNotFound
 	}
 	return &exitError{code, e.Code + ": " + plainMessage(e.Message)}
