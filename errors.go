@@ -175,6 +175,10 @@ func (e *Error) message() string {
 		return e.heldBy("held") + "; show its lease id to write"
 	case ReasonInvalid:
 		return e.Field + " " + e.Problem
+	case ReasonForbidden:
+		if e.Problem != "" { // a listener without tokens refuses what a web page could have sent
+			return "the " + e.Field + " header " + e.Problem
+		}
 	case ReasonUnsupported:
 		return strings.Replace("the "+e.Store+" store cannot do this; choose a store that can", "  ", " ", 1)
 	case ReasonTimeout:
@@ -190,10 +194,19 @@ func (e *Error) message() string {
 		}
 		return "too many live leases" + e.usedUp() + "; release some, or raise the setting"
 	}
-	if s, ok := messages[e.Reason]; ok {
+	s, ok := messages[e.Reason]
+	switch {
+	case !ok:
+		return string(e.Reason)
+	case e.Op != "break": // what follows is said to somebody who shows no id and wants no lease
 		return s
+	case e.Reason == ReasonNotFound:
+		return "nobody holds it; there is nothing to break"
+	case e.Reason.Sentinel() == ErrLost:
+		what, _, _ := strings.Cut(s, ";")
+		return what + "; there is nothing to break"
 	}
-	return string(e.Reason)
+	return s
 }
 
 // messages are those that do not depend on the error's fields.

@@ -29,6 +29,9 @@ func newBackup(a *app) *cobra.Command {
 		if _, err := os.Lstat(args[0]); err == nil {
 			return &exitError{exitExists, args[0] + " exists already; name another file, or move it away"}
 		}
+		if _, err := os.Stat(filepath.Dir(args[0])); err != nil {
+			return err
+		}
 		if err := b.Backup(ctx, args[0]); err != nil {
 			return err
 		}
@@ -74,7 +77,7 @@ func newRestore(a *app) *cobra.Command {
 			return err
 		}
 		if err := sqlite.Restore(ctx, args[0], file, &sqlite.RestoreOptions{Replace: replace}); err != nil {
-			return err
+			return adviseFile(err, stopFirst, "")
 		}
 		return a.printFile("restored", file)
 	}

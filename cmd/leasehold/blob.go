@@ -52,7 +52,7 @@ func newBlobFsck(a *app) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := interruptible(cmd.Context())
 		defer stop()
-		return serve.WithCatalog(ctx, data, func(c *catalog.Catalog) error {
+		return withCatalog(ctx, data, func(c *catalog.Catalog) error {
 			report, err := c.Check(ctx, repair)
 			if err != nil {
 				return err
@@ -61,6 +61,12 @@ func newBlobFsck(a *app) *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// withCatalog uses the blobs of a server that is not running.
+func withCatalog(ctx context.Context, data string, use func(*catalog.Catalog) error) error {
+	err := serve.WithCatalog(ctx, data, use)
+	return adviseFile(err, stopFirst, "--data names the data directory of the server")
 }
 
 // printFsck fails if something is still wrong.
@@ -113,13 +119,16 @@ func newBlobReset(a *app) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := interruptible(cmd.Context())
 		defer stop()
+		err := refuseEmpty(cmd, "data", "account") // --data of an unset variable must not reset the running server
 		switch {
+		case err != nil:
+			return err
 		case !yes:
 			return usagef("this deletes every container and blob; say --yes to do it")
 		case data != "":
-			return serve.WithCatalog(ctx, data, func(c *catalog.Catalog) error { return c.Reset(ctx, "") })
+			return withCatalog(ctx, data, func(c *catalog.Catalog) error { return c.Reset(ctx, "") })
 		}
-		_, err := a.blobCall(ctx, http.MethodDelete, []string{account}, "restype=service&comp=reset", nil)
+		_, err = a.blobCall(ctx, http.MethodDelete, []string{account}, "restype=service&comp=reset", nil)
 		return err
 	}
 	return cmd
@@ -191,7 +200,7 @@ func newBlobExpire(a *app) *cobra.Command {
 			"  leasehold blob expire backups/db.tar 2026-01-31T12:00:00.0000000Z --after 0",
 	}
 	cmd.Flags().StringVar(&account, "account", defaultAccount, "storage account")
-	cmd.Flags().DurationVar(&after, "after", 0, "how long from now; 0: never")
+	cmd.Flags().Var(durationFlag{value: &after}, "after", "how long from now; 0: never")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path, err := blobPath(account, args[0])
 		switch {
@@ -265,7 +274,10 @@ func blobRefusal(answer *http.Response, body []byte) error {
 			Cause: fmt.Errorf("something answered %s that is no Azure Blob API; does the server have one?", answer.Status)}
 	}
 	code := exitConflict
-	if answer.StatusCode == http.StatusNotFound {
+	switch answer.StatusCode {
+	case http.StatusBadRequest:
+		code = exitUsage
+	case http.StatusNotFound:
 		code = exitNotFound
 	}
 	return &exitError{code, e.Code + ": " + plainMessage(e.Message)}

@@ -188,6 +188,23 @@ type adviser interface {
 	advice() string
 }
 
+const stopFirst = "stop it first, and run this again"
+
+// adviseFile gives the next step to a command that opens the server's database file
+// by itself, whatever --store says: where a process has the file, and where it is missing.
+func adviseFile(err error, inUse, missing string) error {
+	switch {
+	case errors.Is(err, sqlite.ErrInUse) && !namesMode(err):
+		return &advised{err, inUse}
+	case errors.Is(err, sqlite.ErrMissing) && missing != "":
+		return &advised{err, missing}
+	}
+	return err
+}
+
+// namesMode reports whether the error of a file in use says itself what to do.
+func namesMode(err error) bool { return strings.Contains(err.Error(), "?mode=shared") }
+
 // hint returns the next step in the words of the command line; the error itself
 // speaks of leases only.
 func (a *app) hint(err error) string {
@@ -204,7 +221,7 @@ func (a *app) hint(err error) string {
 		return "--replace puts the backup in its place"
 	case errors.Is(err, sqlite.ErrMissing):
 		return "--store names the store; leasehold acquire and leasehold run make it"
-	case errors.Is(err, sqlite.ErrInUse) && !strings.Contains(err.Error(), "?mode=shared"): // which says what to do
+	case errors.Is(err, sqlite.ErrInUse) && !namesMode(err):
 		return "give --store the address of the server that has the file"
 	case reason == leasehold.ReasonDeadlock:
 		return deadlockHint("leasehold acquire A B …")
@@ -212,6 +229,14 @@ func (a *app) hint(err error) string {
 		return "leasehold run -w 60 … tries again for 60 s"
 	case reason == leasehold.ReasonHeld && e.Op == "acquire":
 		return narrowHint(e) + "leasehold acquire --wait 60 … waits in line" + statusHint(e)
+	case reason == leasehold.ReasonUnauthenticated && !a.storeIsServer():
+		return secretHint
+	case reason == leasehold.ReasonInvalid && strings.Contains(e.Problem, "Options.Secret"):
+		return secretHint + ", which is Options.Secret to the library"
+	case reason == leasehold.ReasonInvalid && e.Op == "set" && e.Field == "key":
+		return "leasehold config list shows them"
+	case reason == leasehold.ReasonForbidden && e.Field == "" && a.storeIsServer():
+		return "the token lacks the role, or its --holders and --resources do not cover the name; leasehold token list shows them"
 	case reason == leasehold.ReasonUnauthenticated:
 		return "give --token-file or set LEASEHOLD_AUTH_TOKEN; leasehold token new makes a token"
 	case noServer && a.url() == defaultStore:
@@ -221,6 +246,8 @@ func (a *app) hint(err error) string {
 	}
 	return ""
 }
+
+const secretHint = "the store's password, key or connection string is taken from $" + secretVariable
 
 // deadlockHint is the way out of a cycle of waiting holders.
 func deadlockHint(together string) string {

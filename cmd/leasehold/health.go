@@ -26,7 +26,7 @@ func newHealth(a *app) *cobra.Command {
 		Short: "Check that leases can be had",
 		Long: "Check that leases can be had: of a server by asking it, of a store by taking a\n" +
 			"lease and releasing it. Exit code 0 if healthy or merely slow, 69 if not.",
-		Example: "  leasehold health\n  leasehold health --store https://leases.example?ca=ca.pem --json",
+		Example: "  leasehold health\n  leasehold health --store 'https://leases.example?ca=ca.pem' --json",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if a.storeIsServer() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/leasehold/leasehold/internal/observe"
@@ -103,9 +105,6 @@ func (a *app) root() *cobra.Command {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v; see %s --help", err, cmd.CommandPath())
-	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.storeURL, "store", "", "URL of the store (default $LEASEHOLD_STORE, else "+defaultStore+")")
 	flags.StringVar(&a.tokenFile, "token-file", "", "file with the secret to show to a server (default $LEASEHOLD_TOKEN_FILE)")
@@ -160,7 +159,11 @@ func (a *app) startTelemetry(cmd *cobra.Command) (err error) {
 // run executes the command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(allowNegative(root, args))
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		a.json = a.json || slices.Contains(args, "--json") // it may stand behind the wrong flag, unread
+		return usagef("%v; see %s --help", err, cmd.CommandPath())
+	})
 	cmd, err := root.ExecuteContextC(ctx)
 	a.report(err)
 	code := codeOf(err)
@@ -169,6 +172,25 @@ func (a *app) run(ctx context.Context, args []string) int {
 		fmt.Fprintf(a.out, "(exit %d)\n", code)
 	}
 	return code
+}
+
+// allowNegative lets config set have a value such as -1, which would be a flag: it
+// puts negative numbers behind a --, where only arguments stand.
+func allowNegative(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	if err != nil || cmd.CommandPath() != "leasehold config set" || slices.Contains(args, "--") {
+		return args
+	}
+	isNumber := func(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil && s[0] == '-' }
+	var flags, numbers []string
+	for _, arg := range args {
+		if isNumber(arg) {
+			numbers = append(numbers, arg)
+		} else {
+			flags = append(flags, arg)
+		}
+	}
+	return slices.Concat(flags, []string{"--"}, numbers)
 }
 
 // forEval marks commands whose output is meant for eval "$(…)". A shell drops the

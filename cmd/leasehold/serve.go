@@ -99,7 +99,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.Int64Var(&o.Reserve, "reserve", o.Reserve, "MiB of disk kept back, so that leases and deletes go on when the disk is full; 0 keeps none")
 	flags.StringVar(&o.BlobListen, "blob-listen", "", "address of the Azure Blob API, or off (default "+serve.DefaultBlobListen+", or a free port if --listen has port 0; off on a store that several servers share)")
 	flags.StringVar(&o.BlobAccounts, "blob-accounts", "", "file of storage accounts, one a line: name:key or name:key:key (default: the development account, or none with --token-file)")
-	flags.DurationVar(&o.BlobSnapshotTTL, "blob-snapshot-ttl", 0, "how long a new snapshot of a blob stays (default for ever)")
+	flags.Var(durationFlag{value: &o.BlobSnapshotTTL}, "blob-snapshot-ttl", "how long a new snapshot of a blob stays (default for ever)")
 	flags.StringVar(&o.TokenFile, "token-file", "", "file of the tokens that callers must show; see leasehold token")
 	flags.BoolVar(&o.TokenFileGroup, "token-file-group", false, "accept a token file that its group can read")
 	flags.Float64Var(&o.Rate, "rate", 0, "requests a second that each token may make; -1 is any number (default 1000)")
@@ -108,12 +108,12 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&o.TLS.KeyFile, "tls-key", "", "its key")
 	flags.StringVar(&o.TLS.ClientCAFile, "client-ca", "", "certificate authority of client certificates, which then stand for tokens")
 	flags.BoolVar(&o.TLS.RequireClientCert, "require-client-cert", false, "turn clients without a certificate away")
-	flags.BoolVar(&o.Insecure, "insecure", false, "listen beyond this machine without tokens or TLS")
+	flags.BoolVar(&o.Insecure, "insecure", false, "listen beyond this machine without tokens or TLS; --host names how clients reach it")
 	flags.IntVar(&o.MaxConnections, "max-connections", o.MaxConnections, "how many connections are served at a time")
 	flags.IntVar(&o.MaxWaiters, "max-waiters", o.MaxWaiters, "how many requests may wait in queues at a time")
 	flags.StringVar(&o.Health.Name, "health-name", "", "resource that /health/leasing leases (default "+leasehold.HealthPrefix+":server)")
-	flags.DurationVar(&o.Health.TTL, "health-ttl", 0, "ttl of that lease (default 15s)")
-	flags.DurationVar(&o.Health.Timeout, "health-timeout", 0, "how long that may take (default 5s)")
+	flags.Var(durationFlag{value: &o.Health.TTL}, "health-ttl", "ttl of that lease (default 15s)")
+	flags.Var(durationFlag{value: &o.Health.Timeout}, "health-timeout", "how long that may take (default 5s)")
 	flags.StringVar(&f.logFormat, "log-format", "", "text or json, on standard error (default text on a terminal, else json)")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error; PUT /v1/log-level changes it at run time")
 }
@@ -148,7 +148,7 @@ func (a *app) serve(ctx context.Context, o serve.Options) error {
 	defer stop()
 	server, err := serve.Start(ctx, o)
 	if err != nil {
-		return err
+		return adviseFile(err, "stop it first; --data gives another server a directory of its own", "")
 	}
 	if err := a.printAPIs(server.APIs()); err != nil {
 		return errors.Join(err, server.Close())

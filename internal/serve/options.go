@@ -138,6 +138,8 @@ func (o *Options) validate() error {
 		return invalid("--client-ca needs TLS; give --tls-cert and --tls-key")
 	case o.TLS.ClientCAFile != "" && o.TokenFile == "":
 		return invalid("--client-ca needs --token-file, which says what each certificate may do")
+	case o.TLS.RequireClientCert && o.TLS.ClientCAFile == "":
+		return invalid("--require-client-cert needs --client-ca, the authority that the certificates are of")
 	case o.Durability != "full" && o.Durability != "normal":
 		return invalid("--durability is %q; want full or normal", o.Durability)
 	case o.Reserve < 0 || o.Reserve > maxReserve:

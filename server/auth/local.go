@@ -30,7 +30,7 @@ func checkOpen(r *http.Request, hosts []string) *refusal {
 func checkSource(r *http.Request, hosts []string) *refusal {
 	name, port, ok := splitHost(r.Host)
 	if !ok || !slices.Contains(hosts, name) {
-		return forbidden("Host", "%.80q is no name of this listener; without a token file it answers only to %s",
+		return forbidden("Host", "%.80q is no name of this listener; without a token file it answers only to %s; serve --host adds a name",
 			r.Host, strings.Join(hosts, ", "))
 	}
 	for _, origin := range r.Header.Values("Origin") {

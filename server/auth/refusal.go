@@ -21,11 +21,8 @@ type refusal struct {
 }
 
 func forbidden(field, format string, args ...any) *refusal {
-	problem := fmt.Sprintf(format, args...)
-	return &refusal{
-		err:    &leasehold.Error{Reason: leasehold.ReasonForbidden, Field: field, Problem: problem},
-		detail: "the " + field + " header " + problem,
-	}
+	err := &leasehold.Error{Reason: leasehold.ReasonForbidden, Field: field, Problem: fmt.Sprintf(format, args...)}
+	return &refusal{err: err, detail: err.Error()}
 }
 
 func unauthenticated(r *http.Request, why string) *refusal {

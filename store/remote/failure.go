@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,6 +61,9 @@ func (s *Store) refusal(c *call, r reply) error {
 	if p.Status == 0 {
 		p.Status = r.status
 	}
+	if p.Code == noSuchPath {
+		return s.noPath(c)
+	}
 	e := p.Error()
 	if e.Op == "" {
 		e.Op = c.op
@@ -71,6 +75,19 @@ func (s *Store) refusal(c *call, r reply) error {
 		e.Reason = leasehold.ReasonUnsupported
 	}
 	return e
+}
+
+// noSuchPath is the code with which a server refuses a path that it does not have.
+// It says nothing about leases, unlike the other answers with its status.
+const noSuchPath = "not_found"
+
+// noPath is the error for such a path: the address is wrong, or the server is older
+// than the call.
+func (s *Store) noPath(c *call) error {
+	return &leasehold.Error{
+		Reason: leasehold.ReasonUnsupported, Op: c.op, Resource: c.resource, Store: kind,
+		Cause: fmt.Errorf("%s has no such path; is the address right, and the server as new as this client?", s.address),
+	}
 }
 
 // unknownName reports whether the server does not know a field or parameter that this
@@ -99,8 +116,14 @@ func (s *Store) proxyError(c *call, r reply) error {
 	}
 	e.Cause = fmt.Errorf("%s answered %d %s without a problem document; is it a Leasehold server?",
 		s.address, r.status, http.StatusText(r.status))
+	if r.status == http.StatusBadRequest && bytes.Contains(r.body, []byte(plainAtTLS)) {
+		e.Cause = fmt.Errorf("%s speaks TLS; want https://", s.address)
+	}
 	return e
 }
+
+// plainAtTLS is what servers made with Go answer to a request without TLS.
+const plainAtTLS = "HTTP request to an HTTPS server"
 
 // definitive are the statuses that mean the same from a proxy as from the server.
 var definitive = map[int]bool{

@@ -70,6 +70,21 @@ func TestWrongCertificate(t *testing.T) {
 	})
 }
 
+// A server with TLS that is asked without it says so in plain text, which the error repeats.
+func TestPlainAtTLS(t *testing.T) {
+	both(t, func(t *testing.T, o func() *remote.Options) {
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Config.ErrorLog = quiet
+		server.StartTLS()
+		defer server.Close()
+		s := open(t, strings.Replace(server.URL, "https", "http", 1), o())
+		_, err := s.Status(t.Context(), "r")
+		if typed(t, "Status", err, leasehold.ReasonUnavailable); !strings.Contains(err.Error(), "speaks TLS; want https://") {
+			t.Errorf("Status without TLS = %v, want the right scheme", err)
+		}
+	})
+}
+
 func TestNoAnswer(t *testing.T) {
 	lost := []func(net.Conn){reading(""), reading(""), reading("")}
 	half := reading("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"resource\":")
@@ -174,6 +189,22 @@ func TestNewerServers(t *testing.T) {
 	_, err := s.Acquire(t.Context(), request())
 	if typed(t, "Acquire", err, leasehold.ReasonHeld); !strings.Contains(err.Error(), "the moon is full") {
 		t.Errorf("Acquire = %v, want what the server said", err)
+	}
+}
+
+// A path that the server does not have, at a wrong address or at an older server, says
+// nothing about leases: none is lost, and none is held.
+func TestNoSuchPath(t *testing.T) {
+	s := server(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", wire.ProblemType)
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"status":404,"code":"not_found","detail":"there is no such path; /docs lists them"}`))
+	})
+	unsupported := leasehold.ReasonUnsupported
+	checkReasons(t, s, "no such path", unsupported, unsupported, unsupported)
+	_, err := s.Acquire(t.Context(), request())
+	if typed(t, "Acquire", err, unsupported); !strings.Contains(err.Error(), "http://") || !strings.Contains(err.Error(), "no such path") {
+		t.Errorf("Acquire = %v, want the address and what the server said", err)
 	}
 }
 
