@@ -37,7 +37,7 @@ func secretFile(t *testing.T, content string) string {
 	return file
 }
 
-// checkWorks acquires and releases on the store at the URL.
+// checkWorks acquires, renews and releases on the store at the URL.
 func checkWorks(t *testing.T, url string, o *open.Options) {
 	t.Helper()
 	store := mustOpen(t, url, o)
@@ -45,6 +45,9 @@ func checkWorks(t *testing.T, url string, o *open.Options) {
 	grant, err := store.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "open:" + t.Name(), Holder: "h", TTL: 30 * time.Second})
 	if err != nil {
 		t.Fatalf("Acquire on %s = %v", open.Scheme(url), err)
+	}
+	if _, err := store.Renew(t.Context(), leasehold.RenewRequest{ID: grant.ID, Resource: grant.Resource}); err != nil {
+		t.Errorf("Renew on %s = %v", open.Scheme(url), err)
 	}
 	if _, err := store.Release(t.Context(), leasehold.ReleaseRequest{ID: grant.ID, Resource: grant.Resource}); err != nil {
 		t.Errorf("Release on %s = %v", open.Scheme(url), err)
