@@ -426,6 +426,21 @@ func TestPostgres(t *testing.T) {
 	})
 }
 
+// Of several hosts that one is used that is no replica, so that a URL holds before and
+// after a failover.
+func TestPostgresSeveralHosts(t *testing.T) {
+	primary, replica := testserver.Postgres(t).Addr, testserver.PostgresReplica(t).Addr
+	o := &open.Options{Secret: testserver.PostgresPassword}
+	for _, hosts := range []string{primary + "," + replica, replica + "," + primary} {
+		checkWorks(t, "postgres://postgres@"+hosts+"/postgres", o)
+	}
+	t.Run("Replica", func(t *testing.T) { checkFails(t, "postgres://postgres@"+replica+"/postgres", o, "postgres") })
+	t.Run("OnlyReplicas", func(t *testing.T) {
+		checkFails(t, "postgres://postgres@"+replica+","+replica+"/postgres", o, "postgres")
+		checkFails(t, "postgres://postgres@"+replica+",127.0.0.1:1/postgres", o, "postgres")
+	})
+}
+
 // TestPostgresRights has users that may not make tables, or only read them.
 func TestPostgresRights(t *testing.T) {
 	s := testserver.Postgres(t)
