@@ -25,7 +25,7 @@ var immovable = map[string]string{
 	powers.KindMemory:  "its leases are gone when its process ends",
 	powers.KindRedis:   "it cannot be closed in one step with all its leases, which are in many hash slots",
 	powers.KindAzblob:  "its leases are Azure's own, and cannot be given out with the same ids and times",
-	powers.KindSurreal: "only leases of SQLite, PostgreSQL and etcd can be moved as yet",
+	powers.KindSurreal: "it cannot be closed in one step: a transaction under way does not notice a mark that it has only read",
 	powers.KindCosmos:  "it cannot be closed in one step with all its leases, which are in many partitions",
 }
 

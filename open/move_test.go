@@ -57,7 +57,7 @@ func TestMoveRefusesKinds(t *testing.T) {
 		{"redis://127.0.0.1:1", "cannot be closed in one step"},
 		{"azblob://account/container", "Azure's own"},
 		{"cosmos://account/database", "cannot be closed in one step"},
-		{"surreal://127.0.0.1:1/a/b", "only leases of SQLite, PostgreSQL and etcd"},
+		{"surreal://127.0.0.1:1/a/b", "cannot be closed in one step"},
 	} {
 		_, err := Move(t.Context(), test.url, nil)
 		if code(err) != leasehold.ReasonUnsupported || !strings.Contains(err.Error(), test.want) {

@@ -37,7 +37,7 @@ func secretFile(t *testing.T, content string) string {
 	return file
 }
 
-// checkWorks acquires and releases on the store at the URL.
+// checkWorks acquires, renews and releases on the store at the URL.
 func checkWorks(t *testing.T, url string, o *open.Options) {
 	t.Helper()
 	store := mustOpen(t, url, o)
@@ -45,6 +45,9 @@ func checkWorks(t *testing.T, url string, o *open.Options) {
 	grant, err := store.Acquire(t.Context(), leasehold.AcquireRequest{Resource: "open:" + t.Name(), Holder: "h", TTL: 30 * time.Second})
 	if err != nil {
 		t.Fatalf("Acquire on %s = %v", open.Scheme(url), err)
+	}
+	if _, err := store.Renew(t.Context(), leasehold.RenewRequest{ID: grant.ID, Resource: grant.Resource}); err != nil {
+		t.Errorf("Renew on %s = %v", open.Scheme(url), err)
 	}
 	if _, err := store.Release(t.Context(), leasehold.ReleaseRequest{ID: grant.ID, Resource: grant.Resource}); err != nil {
 		t.Errorf("Release on %s = %v", open.Scheme(url), err)
@@ -420,6 +423,21 @@ func TestPostgres(t *testing.T) {
 	})
 	t.Run("TLSWhereThereIsNone", func(t *testing.T) {
 		checkFails(t, "postgres://"+user+"@"+testserver.Postgres(t).Addr+"?sslmode=require", o, "postgres")
+	})
+}
+
+// Of several hosts that one is used that is no replica, so that a URL holds before and
+// after a failover.
+func TestPostgresSeveralHosts(t *testing.T) {
+	primary, replica := testserver.Postgres(t).Addr, testserver.PostgresReplica(t).Addr
+	o := &open.Options{Secret: testserver.PostgresPassword}
+	for _, hosts := range []string{primary + "," + replica, replica + "," + primary} {
+		checkWorks(t, "postgres://postgres@"+hosts+"/postgres", o)
+	}
+	t.Run("Replica", func(t *testing.T) { checkFails(t, "postgres://postgres@"+replica+"/postgres", o, "postgres") })
+	t.Run("OnlyReplicas", func(t *testing.T) {
+		checkFails(t, "postgres://postgres@"+replica+","+replica+"/postgres", o, "postgres")
+		checkFails(t, "postgres://postgres@"+replica+",127.0.0.1:1/postgres", o, "postgres")
 	})
 }
 

@@ -23,8 +23,23 @@ const PostgresPassword = "s3cret-of-the-tests"
 // on. Its user is postgres, with PostgresPassword.
 func Postgres(t T, args ...string) *Server {
 	t.Helper()
-	server := postgresProgram(t, "postgres")
+	return startPostgres(t, newCluster(t), args...)
+}
+
+// PostgresReplica starts one that is in recovery: it can be read, as a replica can. Its
+// primary is gone.
+func PostgresReplica(t T) *Server {
+	t.Helper()
 	data := newCluster(t)
+	if err := os.WriteFile(filepath.Join(data, "standby.signal"), nil, 0o644); err != nil {
+		t.Fatalf("postgresql: %v", err)
+	}
+	return startPostgres(t, data)
+}
+
+func startPostgres(t T, data string, args ...string) *Server {
+	t.Helper()
+	server := postgresProgram(t, "postgres")
 	s := start(t, func(port int) *exec.Cmd {
 		cmd := exec.Command(server, append([]string{
 			"-D", data, "-p", fmt.Sprint(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",

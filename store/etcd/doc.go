@@ -25,5 +25,5 @@
 //   - record.go, history.go, purge.go: the history and its numbers.
 //   - state.go, move.go, copy.go: leases that move from and to other stores.
 //   - doubt.go: lost answers. failure.go: what an error means.
-//   - options.go, open.go: connections.
+//   - options.go, open.go, login.go: connections.
 package etcd

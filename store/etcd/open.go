@@ -73,8 +73,12 @@ func (o Options) connect(ctx context.Context) (*clientv3.Client, error) {
 		err    error
 	}
 	made := make(chan result, 1)
+	connect := clientv3.New
+	if o.Username != "" {
+		connect = newLoggedIn
+	}
 	go func() {
-		client, err := clientv3.New(config)
+		client, err := connect(config)
 		made <- result{client, err}
 	}()
 	select {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/internal/testserver"
+	"github.com/leasehold/leasehold/test/process"
 )
 
 const secret = "hunter2-secret"
@@ -146,6 +147,26 @@ func TestLogin(t *testing.T) {
 	must(t, err)
 	_, err = s.Cleanup(t.Context())
 	must(t, err)
+}
+
+// A login ends when nobody has called for a while, and when etcd is restarted. The
+// store logs in again: etcd 3.4 refuses that to a call that shows the old login.
+func TestLoginEnds(t *testing.T) {
+	server := testserver.Etcd(t, "--auth-token-ttl", "1")
+	users(t, server.Addr)
+	s, err := Open(t.Context(), &Options{Endpoints: []string{server.Addr}, Username: "holder", Password: secret})
+	must(t, err)
+	defer s.Close()
+	g := acquire(t, s, "r", time.Minute)
+	renew := func() error {
+		_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
+		return err
+	}
+	time.Sleep(4 * time.Second) // the login ends, on etcd's clock
+	must(t, renew())
+	acquire(t, s, "s", time.Minute)
+	server.Restart()
+	process.Eventually(t, "it can be renewed again", func() bool { return renew() == nil })
 }
 
 // The client stays its owner's. After Close every call is ErrUnavailable.

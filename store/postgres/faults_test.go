@@ -64,6 +64,42 @@ func TestTimeIsReadAfterTheLock(t *testing.T) {
 	}
 }
 
+// The time of a read is no later than what it reads. Else a lease that is renewed
+// between the two counts as ended: in a status, and when its holder renews it again.
+func TestTimeIsReadBeforeTheRow(t *testing.T) {
+	a, b := pair(t)
+	from := `FROM "` + a.db.opts.Schema + `".lease_control c`
+	stalled := strings.Replace(a.db.sql["read"], from, "FROM (SELECT pg_sleep(3)) stall, "+strings.TrimPrefix(from, "FROM "), 1)
+	if stalled == a.db.sql["read"] {
+		t.Fatalf("the statement has no %q", from)
+	}
+	a.db.sql["read"] = stalled // the server is held up after it has chosen what to read
+	const ttl = 2 * time.Second
+	g := acquire(t, b, "r", "h", ttl)
+	renew := func(s *Store) error {
+		_, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if status, err := a.Status(t.Context(), "r"); err != nil || !status.Locked() {
+			t.Errorf("Status = %+v, %v; want the lease, which never ended", status.Lease, err)
+		}
+		if err := renew(a); err != nil {
+			t.Errorf("Renew = %v, want it renewed", err)
+		}
+	}()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-time.After(200 * time.Millisecond):
+			must(t, renew(b))
+		}
+	}
+}
+
 // A swap that waited for a row until its lease had ended writes nothing: the time
 // counts that it has when it writes.
 func TestSwapTooLate(t *testing.T) {

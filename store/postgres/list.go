@@ -32,12 +32,9 @@ func (d *db) list(ctx context.Context, q sqltx.ListQuery) (rows []machine.Row, n
 	var at time.Time
 	_, err = pgx.ForEachRow(answer, append([]any{&at}, c.targets()...), func() error {
 		rows = append(rows, c.row())
-		if len(rows) == 1 {
-			now = instant(at) // of the first: later ones are later, and a lease may have ended between
-		}
 		return nil
 	})
-	return rows, now, err
+	return rows, instant(at), err
 }
 
 // prefixRange is the first and the last name that may begin with a prefix; null

@@ -3,10 +3,12 @@ package postgres
 import (
 	"log/slog"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/leasehold/leasehold"
@@ -102,7 +104,16 @@ func (o Options) poolConfig() (*pgxpool.Config, error) {
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = openFor
 	}
+	if config.ConnConfig.ValidateConnect == nil && severalHosts(config.ConnConfig) {
+		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	}
 	return config, nil
+}
+
+// severalHosts reports whether there are hosts to choose from: one of them may be, or
+// become, a replica. (A fallback to the same host is one without TLS.)
+func severalHosts(c *pgx.ConnConfig) bool {
+	return slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != c.Host || f.Port != c.Port })
 }
 
 // listenConfig is where to listen; nil if it is not said.

@@ -170,6 +170,7 @@ func (t *transaction) store(ctx context.Context) error {
 		}
 	}
 	var now time.Time
+	t.done.Asked = time.Now()
 	if err := t.row(ctx, t.Tx, "xact").Scan(&t.xact, &now); err != nil {
 		return err
 	}

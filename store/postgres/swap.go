@@ -39,9 +39,10 @@ func (d *db) Swap(ctx context.Context, s sqltx.Swap) (sqltx.Done, error) {
 		return sqltx.Done{}, readFailure(err)
 	}
 	defer conn.Release()
+	asked := time.Now()
 	switch err := d.row(ctx, conn, name, args...).Scan(targets...); {
 	case err == nil:
-		return sqltx.Done{Token: uint64(token), Now: instant(now)}, nil
+		return sqltx.Done{Token: uint64(token), Now: instant(now), Asked: asked}, nil
 	case errors.Is(err, pgx.ErrNoRows):
 		return sqltx.Done{}, sqltx.ErrRaced
 	case errors.Is(stepFailure(err), errAgain):

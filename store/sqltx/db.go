@@ -225,8 +225,10 @@ type Done struct {
 	Cleared int    // rows deleted by Write.Clear
 
 	// Now is the database's time at the latest moment that is known: after the
-	// write, if there was one.
-	Now machine.Instant
+	// write, if there was one. Asked is this process's time before it was read: no
+	// more than the time since Asked has passed after Now. Traits.Serial needs none.
+	Now   machine.Instant
+	Asked time.Time
 }
 
 // Swapper is a DB that can replace a row in a single statement, where the store

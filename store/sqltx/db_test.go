@@ -96,7 +96,7 @@ func (d *memoryDB) Step(ctx context.Context, n Need, decide func(Found) Write) (
 			if w.Until != 0 && now().Clock >= w.Until {
 				continue
 			}
-			done = Done{Found: f, Now: now()}
+			done = Done{Found: f, Now: now(), Asked: time.Now()}
 			return d.write(w, f.Row.Resource, &done)
 		}
 	})
@@ -370,7 +370,7 @@ func (d *swappingDB) Swap(ctx context.Context, s Swap) (done Done, err error) {
 			d.raced++
 			return ErrRaced
 		}
-		done.Now = at
+		done.Now, done.Asked = at, time.Now()
 		freed := s.Rows[0].State != leasehold.StateActive && d.rows[s.Resource].waiting > at.Clock
 		if freed {
 			d.listeners.Range(func(_, f any) bool { f.(func(string))(s.Resource); return true })

@@ -287,7 +287,32 @@ func TestRenewedTooLate(t *testing.T) {
 	}
 }
 
-// The same where undoing fails, and where there is nothing left to undo.
+// A renewal that waits, for a connection or a lock, and is written before the old end is
+// no late one.
+func TestRenewedInTimeAfterAWait(t *testing.T) {
+	for name, open := range map[string]func() (DB, *memoryDB){
+		"step": func() (DB, *memoryDB) { d := newMemoryDB(); return d, d },
+		"swap": func() (DB, *memoryDB) { d := newSwappingDB(); return d, d.memoryDB },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			db, d := open()
+			s := quiet(t, db, time.Hour)
+			g := acquire(t, s, "r")
+			d.fail = func(method string) error {
+				if method == "step" || method == "swap" {
+					time.Sleep(40 * time.Second) // of a minute
+				}
+				return nil
+			}
+			l, err := s.Renew(t.Context(), leasehold.RenewRequest{ID: g.ID, Resource: "r"})
+			if err != nil || l.Renewals != 1 {
+				t.Errorf("%s: Renew = %+v, %v; want it renewed", name, l, err)
+			}
+		})
+	}
+}
+
+// A late renewal whose undoing fails, and one of which nothing is left to undo.
 func TestRenewedTooLateAndNotUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newMemoryDB()

@@ -209,14 +209,13 @@ func swappable(p plan) bool {
 
 // swap writes what was decided, if the row is still the one it was decided on.
 func (r *runner) swap(ctx context.Context, p plan, version, control int64) (res result, err error, done bool) {
-	sent := time.Now()
 	d, err := r.swapper.Swap(ctx, Swap{
 		Resource: p.out.Row.Resource, Before: version, Control: control, Proposed: r.op.need.Proposed,
 		From: p.now.Clock, Write: p.write,
 	})
 	switch {
 	case err == nil:
-		res, err = r.finish(ctx, p, d, sent)
+		res, err = r.finish(ctx, p, d)
 		return res, err, true
 	case errors.Is(err, ErrRaced):
 		return res, nil, false
@@ -236,7 +235,6 @@ func (r *runner) step(ctx context.Context) (result, error) {
 	for {
 		var p plan
 		var lost, landed bool
-		sent := time.Now()
 		d, err := r.db.Step(ctx, need, func(f Found) Write {
 			p = r.plan(r.op, f)
 			if r.doubt != nil && !p.reopen {
@@ -258,7 +256,7 @@ func (r *runner) step(ctx context.Context) (result, error) {
 		case landed:
 			p = *r.doubt
 			d.Token = d.Found.Row.Token
-			return r.finish(ctx, p, d, sent)
+			return r.finish(ctx, p, d)
 		case lost:
 			return result{}, r.failures.New(r.op.name, r.op.need.Resource, leasehold.ReasonUnknown, errOverwritten)
 		case p.reopen:
@@ -270,7 +268,7 @@ func (r *runner) step(ctx context.Context) (result, error) {
 			need = r.countNeed(need, d.Found)
 			continue
 		}
-		return r.finish(ctx, p, d, sent)
+		return r.finish(ctx, p, d)
 	}
 }
 
@@ -291,14 +289,14 @@ func (r *runner) shutsOut(f Found, p *plan) bool {
 
 // finish answers an operation that happened. One that kept a lease alive and may
 // have been committed after its end is undone: others may have seen that end.
-func (r *runner) finish(ctx context.Context, p plan, d Done, sent time.Time) (result, error) {
+func (r *runner) finish(ctx context.Context, p plan, d Done) (result, error) {
 	if len(p.write.Rows) == 0 {
 		return p.result, nil
 	}
 	if d.Token != 0 && p.write.Grant {
 		p.out.Row.Token = d.Token
 	}
-	latest := d.Now.Clock + machine.Time(time.Since(sent))
+	latest := d.Now.Clock + machine.Time(time.Since(d.Asked))
 	if until := p.write.Until; until != 0 && !r.traits.Serial && latest >= until {
 		return r.undo(ctx, p)
 	}

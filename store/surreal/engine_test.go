@@ -45,3 +45,29 @@ func TestOneWriterWins(t *testing.T) {
 		}
 	}
 }
+
+// A transaction does not fail because of what it has only read: another one may change
+// that before it commits. So a mark that all transactions read would not close the
+// store to those under way, and the leases cannot be moved.
+func TestReadsDoNotConflict(t *testing.T) {
+	addr := testserver.Surreal(t).Addr
+	slow, fast := openOn(t, addr, Options{Database: "reads"}).backend, openOn(t, addr, Options{Database: "reads"}).backend
+	var done any
+	must(t, slow.last(t.Context(), "UPSERT mark:m CONTENT { v: 'open' }; RETURN 1", nil, &done))
+	began, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		close(began)
+		var done any
+		ended <- slow.last(t.Context(), `BEGIN; LET $v = (SELECT VALUE v FROM ONLY mark:m); SLEEP 2s;
+			UPSERT mark:lease CONTENT { v: $v }; COMMIT; RETURN 1`, nil, &done)
+	}()
+	<-began
+	time.Sleep(time.Second) // it has read, and sleeps
+	must(t, fast.last(t.Context(), "UPSERT mark:m CONTENT { v: 'closed' }; RETURN 1", nil, &done))
+	must(t, <-ended)
+	var seen string
+	must(t, fast.last(t.Context(), "RETURN mark:lease.v", nil, &seen))
+	if seen != "open" {
+		t.Errorf("what was written after the store was closed has read %q, want open", seen)
+	}
+}

@@ -186,6 +186,23 @@ func TestPurgedBeforeTheReader(t *testing.T) {
 	})
 }
 
+// Numbers that were used up without a record, by what the settings want no history of
+// or by a transaction that failed, are nothing that a watcher has missed.
+func TestNumbersWithoutRecords(t *testing.T) {
+	bubble(t, func(t *testing.T, h *history, w *Watches) {
+		h.write("r", "a")
+		x := watch(t, w, leasehold.WatchRequest{})
+		for range 3 {
+			h.set(func() { h.last++ })
+			time.Sleep(72 * time.Second)
+			x.expect("")
+		}
+		h.write("r", "a")
+		w.Wake()
+		x.expect("5 ")
+	})
+}
+
 // A database that was replaced by an older copy resets every watcher.
 func TestHistoryGoesBack(t *testing.T) {
 	bubble(t, func(t *testing.T, h *history, w *Watches) {

@@ -81,7 +81,8 @@ func (r *reader) next(ctx context.Context, looked bool) (news feeds.News, full b
 	switch {
 	case err != nil:
 	case len(records) == 0:
-		news.Last, news.Dropped = last, last != r.at
+		// Numbers may be used up without a record. Whatever goes is the oldest.
+		news.Last, news.Dropped = last, last < r.at || last > r.at && missing(r.at, oldest)
 	default:
 		news.Last, news.Dropped = records[len(records)-1].Seq, missing(r.at, oldest)
 		news.Notices = notices(records)

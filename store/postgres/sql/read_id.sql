@@ -1,5 +1,5 @@
 -- $1 id. As read.sql, of the row whose id it is or was.
-SELECT clock_timestamp(), c.version, r.resource, r.holder, r.id, r.token, r.state, r.ttl_ms, r.ends, r.acquired, r.renewed,
+SELECT now(), c.version, r.resource, r.holder, r.id, r.token, r.state, r.ttl_ms, r.ends, r.acquired, r.renewed,
   r.renewals, r.max_renewals, r.metadata, r.former, r.handed, r.caller, r.version, r.waiting
 FROM {s}.lease_control c
 LEFT JOIN LATERAL (

@@ -96,6 +96,7 @@ func TestFiftyProcesses(t *testing.T) {
 		running[i].kill(t)
 		running[i] = startProcess(t, "compete", path)
 	}
+	waitForGrants(t, s)
 	for _, p := range running {
 		p.kill(t)
 	}
@@ -104,8 +105,30 @@ func TestFiftyProcesses(t *testing.T) {
 	c.checkFile(t, path)
 	t.Logf("%d processes killed; %d grants, %d of them never released, %d refusals; slowest call %v, %d calls too late",
 		kills+competitors, len(c.grants), c.left, c.held, c.slowest, c.crowded)
-	if len(c.grants) < 50 || c.left < 5 {
+	if len(c.grants) < enoughGrants || c.left < 5 {
 		t.Errorf("%d grants, of which %d were never released: too few to show anything", len(c.grants), c.left)
+	}
+}
+
+// enoughGrants is how many grants show something. Those who were killed hold on to
+// what they had, so there may be fewer by the last kill.
+const enoughGrants = 50
+
+// waitForGrants lets the processes work until there were enough grants: more than are
+// looked for, because one who is killed may not have noted its last one.
+func waitForGrants(t *testing.T, s *testStore) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		base, err := s.db.Base(t.Context())
+		if err != nil {
+			t.Fatalf("Base() = %v", err)
+		}
+		if base.Token >= 2*enoughGrants {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d grants", base.Token)
+		}
 	}
 }
 
@@ -275,8 +298,7 @@ func (c *contention) checkFile(t *testing.T, path string) {
 			break
 		}
 	}
-	var late time.Duration
-	expired := 0
+	var late []time.Duration // of those that ended by themselves
 	for token, g := range c.grants {
 		r, ok := records[token][leasehold.KindAcquired]
 		if !ok || r.Resource != g.resource || r.Holder != g.holder {
@@ -286,13 +308,17 @@ func (c *contention) checkFile(t *testing.T, path string) {
 			t.Errorf("token %d was released, and the history does not have it", token)
 		}
 		if r, ok := records[token][leasehold.KindExpired]; ok {
-			expired++
-			late = max(late, r.At.Sub(time.Unix(0, g.answered).Add(competeTTL)))
+			late = append(late, r.At.Sub(time.Unix(0, g.answered).Add(competeTTL)))
 		}
 	}
-	t.Logf("%d leases ended by themselves; the latest of these ends was recorded %v after it", expired, late)
-	if late > 10*time.Second { // nobody would have noticed for so long
-		t.Errorf("a lease ended %v after its time", late)
+	if len(late) == 0 {
+		t.Fatal("no lease ended by itself")
+	}
+	slices.Sort(late)
+	middle, latest := late[len(late)/2], late[len(late)-1]
+	t.Logf("%d leases ended by themselves; their ends were recorded %v after them in the middle, %v at most", len(late), middle, latest)
+	if middle > time.Second || latest > 10*time.Second { // nobody would have noticed for so long
+		t.Errorf("leases ended %v after their time in the middle, %v at most", middle, latest)
 	}
 	for _, resource := range contested {
 		deadline := time.Now().Add(competeTTL + 10*time.Second)
