@@ -153,7 +153,7 @@ func (f *feed) run(ctx context.Context, w *streamWriter) error {
 		case <-ctx.Done():
 			return nil
 		case <-beat.C:
-			err = w.write([]byte(": still here\n\n"))
+			err = w.event("beat", struct{}{})
 		case <-poll.C:
 			f.look()
 			f.startCount(&counts)

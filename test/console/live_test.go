@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -91,6 +92,25 @@ func TestRestart(t *testing.T) {
 	b.until(rowOf("before") + ` && ` + rowOf("after"))
 	s.acquire("later", "anna", 600, nil)
 	b.until(rowOf("later"))
+	b.checkMark()
+}
+
+// A page whose server has gone silent, with its connections open, says so, and recovers.
+func TestSilentServer(t *testing.T) {
+	s := start(t, nil)
+	r := record(t, strings.TrimPrefix(s.url, "http://"))
+	t.Cleanup(func() { r.listener.Close() })
+	through := *s
+	through.url = "http://" + r.listener.Addr().String()
+	b := through.open("/console/")
+	b.live()
+	b.mark()
+	r.stall(true)
+	b.shows("#live", "Connection lost, trying again")
+	s.acquire("meanwhile", "anna", 600, nil)
+	r.stall(false)
+	b.live()
+	b.until(rowOf("meanwhile"))
 	b.checkMark()
 }
 

@@ -5,6 +5,9 @@
   const stream = document.body.dataset.stream;
   const status = document.getElementById('live');
   const ends = new WeakMap(); // element → when, by performance.now(), it has run down or started
+  // A stream that is silent for so many milliseconds, three times the server's beat, has
+  // lost its server, though the browser may not know.
+  const silence = 15000;
   const maxRows = 300; // more come only until the page is loaded again
 
   // Texts of times, as the server writes them.
@@ -192,7 +195,7 @@
     }
     syncing = true;
     try {
-      const answer = await fetch(location.href, { cache: 'no-store', headers: { Accept: 'text/html' } });
+      const answer = await fetch(location.href, { cache: 'no-store', headers: { Accept: 'text/html' }, signal: AbortSignal.timeout(silence) });
       if (answer.redirected || answer.status === 401) {
         location.reload(); // the login has ended
         return;
@@ -222,6 +225,7 @@
 
   // The stream.
   let source = null;
+  let heard = 0;
   let failures = 0;
   let timer = 0;
   const close = () => {
@@ -232,14 +236,20 @@
   const open = () => {
     close();
     source = new EventSource(stream);
-    source.addEventListener('hello', () => {
+    heard = performance.now();
+    const on = (name, act) => source.addEventListener(name, (event) => {
+      heard = performance.now();
+      act(JSON.parse(event.data));
+    });
+    on('hello', () => {
       failures = 0;
       show('on', 'Live');
       sync();
     });
-    source.addEventListener('rows', (event) => applyRows(JSON.parse(event.data)));
-    source.addEventListener('totals', (event) => applyTotals(JSON.parse(event.data)));
-    source.addEventListener('changed', sync);
+    on('rows', applyRows);
+    on('totals', applyTotals);
+    on('changed', sync);
+    on('beat', () => {});
     source.onerror = () => {
       show('lost', 'Connection lost, trying again');
       if (source && source.readyState === EventSource.CLOSED) {
@@ -253,6 +263,12 @@
     await sync();
     open();
   };
+
+  setInterval(() => {
+    if (!source || source.readyState === EventSource.CLOSED || performance.now() - heard < silence) return;
+    show('lost', 'Connection lost, trying again');
+    open();
+  }, 1000);
 
   // A page that nobody sees needs no stream.
   let hiding = 0;
