@@ -127,10 +127,12 @@ const waitLife = 400 * time.Millisecond
 func (v *visit) waitTable() (waitTable, error) {
 	lister, ok := v.s.store.(leasehold.WaitLister)
 	if !ok {
+		v.s.noWaits.Store(true)
 		return waitTable{}, &leasehold.Error{Reason: leasehold.ReasonUnsupported, Op: "waits"}
 	}
 	return v.s.waits.get(waitLife, func() (waitTable, error) {
 		list, err := callStore(v, lister.Waits, leasehold.MaxPage)
+		v.s.noWaits.Store(unsupported(err))
 		if err != nil {
 			return waitTable{}, err
 		}

@@ -243,8 +243,9 @@ func TestLogoutEndsStreams(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	s := start(t, nil, "")
 	s.shows("/console/waits", http.StatusOK, "None.")
+	ids := map[string]leasehold.ID{}
 	for resource, holder := range map[string]string{"left": "ann", "right": "ben"} {
-		s.acquire(leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: time.Hour, Sequence: true})
+		ids[resource] = s.acquire(leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: time.Hour, Sequence: true}).ID
 	}
 	s.queue(leasehold.AcquireRequest{Resource: "right", Holder: "ann", Sequence: true, Timeout: leasehold.NoTimeout})
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) { // until the console watches
@@ -252,9 +253,23 @@ func TestRefusals(t *testing.T) {
 		if leasehold.ReasonOf(err) != leasehold.ReasonDeadlock {
 			t.Fatalf("Wait = %v, want deadlock", err)
 		}
-		if kept, _ := s.server.refusals.latest(); len(kept) > 0 || time.Now().After(deadline) {
+		if len(latest(s)) > 0 || time.Now().After(deadline) {
 			break
 		}
 	}
-	s.shows("/console/waits", http.StatusOK, "<bdi>ben</bdi> was refused", "class=\"edge back\"", "ann waits for right of ben")
+	s.shows("/console/waits", http.StatusOK, "<bdi>ben</bdi> was refused", "class=\"edge refused\" marker-end=\"url(#arrow)\"><title>ben waits for left of ann", "ann waits for right of ben")
+	// The wait that a refused transfer would have closed to a cycle stands already.
+	_, err := s.store.(leasehold.Transferer).Transfer(t.Context(), leasehold.TransferRequest{ID: ids["right"], To: "ann"})
+	if leasehold.ReasonOf(err) != leasehold.ReasonDeadlock {
+		t.Fatalf("Transfer = %v, want deadlock", err)
+	}
+	for len(latest(s)) < 2 {
+		time.Sleep(5 * time.Millisecond) // until the console has noted it
+	}
+	s.shows("/console/waits", http.StatusOK, "a transfer of <bdi>right</bdi> to <bdi>ann</bdi> was refused")
+}
+
+func latest(s *site) []refusal {
+	kept, _ := s.server.refusals.latest()
+	return kept
 }

@@ -81,7 +81,12 @@ func TestPhone(t *testing.T) {
 	populate(s)
 	hostile(s)
 	b := s.open("/console/")
+	makeCycle(s)
 	b.size(360, 740)
+	b.visit(pastPages()[0])
+	if less := eval[float64](b, `(() => { const e = document.querySelector('#at'), has = e.offsetWidth; e.style.flex = e.style.maxWidth = 'none'; return e.offsetWidth - has })()`); less > 0 {
+		t.Errorf("the field of the moment is %v pixels narrower than what it shows", less)
+	}
 	for _, path := range append(append(pages, pastPages()...), "/console/resource?"+url.Values{"name": {hostileNames[3]}}.Encode(), "/console/?prefix="+strings.Repeat("long", 20)) {
 		b.visit(path)
 		if width := eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
@@ -229,5 +234,10 @@ func TestHostileNames(t *testing.T) {
 		b.visit("/console/holder?" + url.Values{"name": {cut(name, 200)}}.Encode())
 		check("the holder's page of " + name)
 		b.visit("/console/")
+	}
+	b.visit("/console/waits")
+	b.until(fmt.Sprintf(`document.querySelectorAll('#graph .node').length >= %d`, len(hostileNames)))
+	if long := eval[string](b, `[...document.querySelectorAll('#graph .node')].filter((n) => n.querySelector('text').getComputedTextLength() + 18 > n.querySelector('rect').getBBox().width).map((n) => n.textContent.slice(0, 40)).join('\n')`); long != "" {
+		t.Errorf("in the drawing these names are wider than their boxes:\n%s", long)
 	}
 }
