@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -146,6 +147,12 @@ func (p page) Kept() [][2]string {
 		}
 	}
 	return kept
+}
+
+// WideTokens reports whether the table needs room for tokens of many digits, as those of
+// some stores have.
+func (p page) WideTokens(rows []row) bool {
+	return slices.ContainsFunc(rows, func(r row) bool { return r.Token >= 1_000_000 })
 }
 
 // Row is a row of this page.

@@ -395,6 +395,26 @@ func TestWrappedSmallStore(t *testing.T) {
 	s.shows("/console/health", http.StatusOK, "keeps a history <b>no</b>", "has run-time settings <b>no</b>")
 }
 
+// largeTokens is a store with the largest token that there is.
+type largeTokens struct{ leasehold.Store }
+
+func (s largeTokens) List(ctx context.Context, r leasehold.ListRequest) (leasehold.LeasePage, error) {
+	page, err := s.Store.(leasehold.Lister).List(ctx, r)
+	for i := range page.Leases {
+		page.Leases[i].Token = 1<<53 - 1
+	}
+	return page, err
+}
+
+func TestLargeTokens(t *testing.T) {
+	s := start(t, largeTokens{start(t, nil, "").store}, "")
+	s.shows("/console/", http.StatusOK, `class="leases"`)
+	s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	for _, path := range []string{"/console/", "/console/holder?name=ci:1"} {
+		s.shows(path, http.StatusOK, `class="leases wide"`, "9007199254740991")
+	}
+}
+
 // A store that fails: the page says that, and nothing else works less.
 func TestClosedStore(t *testing.T) {
 	s := start(t, nil, "")

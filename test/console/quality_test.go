@@ -235,6 +235,14 @@ func TestHostileNames(t *testing.T) {
 		check("the holder's page of " + name)
 		b.visit("/console/")
 	}
+	// The largest token stays in its cell.
+	for _, class := range []string{"leases", "leases wide"} {
+		over := eval[int](b, fmt.Sprintf(`(() => { document.querySelector('.leases').className = %q; const c = document.querySelector('#rows .token'); c.textContent = '9007199254740991'; return c.scrollWidth - c.clientWidth })()`, class))
+		lines := eval[int](b, `(() => { const r = document.createRange(); r.selectNodeContents(document.querySelector('#rows .token')); return r.getClientRects().length })()`)
+		if over > 0 || class == "leases wide" && lines > 1 {
+			t.Errorf("in %q the largest token is %d pixels too wide, on %d lines", class, over, lines)
+		}
+	}
 	b.visit("/console/waits")
 	b.until(fmt.Sprintf(`document.querySelectorAll('#graph .node').length >= %d`, len(hostileNames)))
 	if long := eval[string](b, `[...document.querySelectorAll('#graph .node')].filter((n) => n.querySelector('text').getComputedTextLength() + 18 > n.querySelector('rect').getBBox().width).map((n) => n.textContent.slice(0, 40)).join('\n')`); long != "" {
