@@ -68,6 +68,7 @@ type Server struct {
 
 	refusals refusals
 	waits    cached[waitTable]
+	changes  waitChanges // of them
 	noWaits  atomic.Bool // the store does not say who waits
 	totals   totals
 	first    cached[time.Time] // where the history begins

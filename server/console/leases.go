@@ -111,6 +111,7 @@ func (d *leasesData) link(v *visit, p *page) {
 type waitTable struct {
 	list    leasehold.WaitList
 	byLease map[string][]leasehold.Wait // by the resource of the lease that they wait for
+	version uint64                      // counts the tables
 }
 
 // listed is how many of those who wait are in the list; zero: all.
@@ -136,7 +137,9 @@ func (v *visit) waitTable() (waitTable, error) {
 		if err != nil {
 			return waitTable{}, err
 		}
-		return newWaitTable(list), nil
+		t := newWaitTable(list)
+		t.version = v.s.changes.add(t)
+		return t, nil
 	})
 }
 

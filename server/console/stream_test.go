@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +146,64 @@ func TestStreamsOfPages(t *testing.T) {
 	s.queue(leasehold.AcquireRequest{Resource: "a", Holder: "ben", Timeout: leasehold.NoTimeout})
 	resource.next("changed") // no record says so
 	waits.next("changed")
+}
+
+// Who waits for less than the time between two looks goes from the row again, which
+// another page's look may have put there.
+func TestShortWait(t *testing.T) {
+	s := start(t, nil, "")
+	s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	v := newVisit(s.server, httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/console/stream?of=leases", nil))
+	f, _, err := newFeed(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.look()
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = s.store.(leasehold.Waiter).Wait(ctx, leasehold.AcquireRequest{Resource: "deploy", Holder: "hasty", Timeout: leasehold.NoTimeout})
+	}()
+	for s.waiting() == 0 {
+		time.Sleep(time.Millisecond) // the store lives in real time
+	}
+	s.server.waits = cached[waitTable]{} // its time is over
+	rows, err := f.render([]string{"deploy"})
+	if err != nil || !strings.Contains(rows[0].HTML, "hasty") {
+		t.Fatalf("render = %v, %v; want the waiter", rows, err)
+	}
+	cancel()
+	<-left
+	s.server.waits = cached[waitTable]{}
+	if f.look(); !f.pending["deploy"] {
+		t.Error("the row still shows a waiter that has gone")
+	}
+}
+
+func TestWaitChanges(t *testing.T) {
+	var c waitChanges
+	table := func(holders ...string) waitTable {
+		by := map[string][]leasehold.Wait{}
+		for _, h := range holders {
+			by["r"+h] = []leasehold.Wait{{Place: leasehold.Place{Holder: h}}}
+		}
+		return waitTable{byLease: by}
+	}
+	first := c.add(table("a"))
+	second := c.add(table("a", "b"))
+	if names, known := c.since(first); !known || !slices.Equal(names, []string{"rb"}) {
+		t.Errorf("since the first table %v changed (known: %v), want rb", names, known)
+	}
+	for range 3 * keptVersions {
+		c.add(table("a"))
+	}
+	if names, known := c.since(second); known {
+		t.Errorf("since long ago %v changed, want that it is not known", names)
+	}
+	if len(c.changed) > 0 {
+		t.Errorf("%v is kept, want nothing of what changed long ago", c.changed)
+	}
 }
 
 // After too many changes the table is loaded anew; so it is after a reset.

@@ -96,6 +96,36 @@ func TestRestart(t *testing.T) {
 	b.checkMark()
 }
 
+// What came while the page was loaded again stays, though the answer is older.
+func TestSlowAnswer(t *testing.T) {
+	s := start(t, nil)
+	b := s.open("/console/")
+	b.live()
+	b.mark()
+	eval[any](b, `(() => {
+		const real = window.fetch;
+		window.fetch = async (...a) => {
+			const text = await (await real(...a)).text();
+			window.loaded = true;
+			await new Promise((go) => { window.deliver = go });
+			setTimeout(() => { window.delivered = true }, 300);
+			return new Response(text);
+		};
+	})(), null`)
+	s.stop()
+	b.shows("#live", "Connection lost")
+	s.run()
+	b.until(`window.loaded`)
+	s.acquire("meanwhile", "anna", 600, nil)
+	b.until(rowOf("meanwhile"))
+	eval[any](b, `window.deliver(), null`)
+	b.until(`window.delivered`)
+	if !eval[bool](b, `!!(`+rowOf("meanwhile")+`)`) {
+		t.Error("an older answer took away a row that came after it")
+	}
+	b.checkMark()
+}
+
 // A page whose server has gone silent, with its connections open, says so, and recovers.
 func TestSilentServer(t *testing.T) {
 	s := start(t, nil)

@@ -125,7 +125,9 @@
     row.remove();
     if (next) next.querySelector('a').focus({ preventScroll: true });
   };
+  let missed = null; // rows that came while the page was loaded again
   const applyRows = (list) => {
+    if (missed) missed.push(list);
     for (const { name, html } of list) {
       const old = rowsByName.get(name);
       if (!html) {
@@ -194,18 +196,25 @@
       return;
     }
     syncing = true;
+    missed = [];
     try {
       const answer = await fetch(location.href, { cache: 'no-store', headers: { Accept: 'text/html' }, signal: AbortSignal.timeout(silence) });
       if (answer.redirected || answer.status === 401) {
         location.reload(); // the login has ended
         return;
       }
-      if (answer.ok) apply(new DOMParser().parseFromString(await answer.text(), 'text/html'));
-      else if (answer.status === 429 || answer.status >= 500) again = true; // busy: what changed still has to be shown
+      if (answer.ok) {
+        const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+        const late = missed; // the page may be older
+        missed = null;
+        apply(page);
+        late.forEach(applyRows);
+      } else if (answer.status === 429 || answer.status >= 500) again = true; // busy: what changed still has to be shown
     } catch {
-      // the stream notices, too
+      if (source && source.readyState === EventSource.OPEN) again = true; // else the stream brings it here again
     } finally {
       syncing = false;
+      missed = null;
       if (again) {
         again = false;
         setTimeout(sync, 250 + 500 * Math.random());
