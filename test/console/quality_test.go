@@ -89,6 +89,9 @@ func TestPhone(t *testing.T) {
 	}
 	for _, path := range append(append(pages, pastPages()...), "/console/resource?"+url.Values{"name": {hostileNames[3]}}.Encode(), "/console/?prefix="+strings.Repeat("long", 20)) {
 		b.visit(path)
+		if n := eval[int](b, `[...document.querySelectorAll('.leases td.num')].filter((c) => { const r = document.createRange(); r.selectNodeContents(c); return r.getClientRects().length > 1 && c.offsetHeight > 30 }).length`); n > 0 {
+			t.Errorf("%s has %d numbers on several lines", path, n)
+		}
 		if width := eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
 			wide := eval[string](b, `[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > 361 && !e.closest('.scroll, .hidden')).slice(0, 5).map((e) => e.outerHTML.slice(0, 200)).join('\n')`)
 			t.Errorf("%s is %d pixels wide on a phone of 360:\n%s", path, width, wide)
