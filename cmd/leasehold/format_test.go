@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/past"
 )
 
 func TestSpan(t *testing.T) {
@@ -133,5 +135,19 @@ func TestStatusOfASharedResource(t *testing.T) {
 	out.Reset()
 	if err := a.printCheck(s, 3); codeOf(err) != exitLost || !strings.Contains(out.String(), "the newest is 6") {
 		t.Errorf("printCheck(3) = %v, %q, want %d and the newest", err, &out, exitLost)
+	}
+}
+
+// Only where it is known is it said that there were no leases.
+func TestPastWithoutLeases(t *testing.T) {
+	for known, want := range map[past.Known]bool{past.Certain: true, past.NotRetained: false, past.Uncertain: false} {
+		var said bytes.Buffer
+		a := &app{out: io.Discard, err: &said}
+		if err := a.printPastPage(past.Page{Known: known, Time: time.Unix(1, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(said.String(), "no leases") != want || said.Len() == 0 {
+			t.Errorf("of a moment that is %s the command says %q", known, said.String())
+		}
 	}
 }

@@ -128,10 +128,13 @@ func (a *app) printPastPage(p past.Page) error {
 		}
 		rows = append(rows, []string{l.Resource, orDash(claimList(l.Claims)), l.Holder, fmt.Sprint(l.Token), status, moment(l.AcquiredAt), plannedEnd(l), fmt.Sprint(l.Renewals)})
 	}
-	if len(p.Leases) == 0 {
+	switch {
+	case len(p.Leases) > 0:
+		if err := table(a.out, rows); err != nil {
+			return err
+		}
+	case p.Known == past.Certain:
 		a.note("no leases at %s", moment(p.Time))
-	} else if err := table(a.out, rows); err != nil {
-		return err
 	}
 	a.noteRetained(p.Retained)
 	a.noteMore(p.Cursor)

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -72,6 +73,34 @@ func TestSessions(t *testing.T) {
 	g.Logout(httptest.NewRecorder(), page("POST", "/console/logout", cookies))
 	if name, _ := visitor(g, page("GET", "/console/", cookies)); name != "" {
 		t.Errorf("after the logout the visitor is %q", name)
+	}
+}
+
+// The session's cookie is for the console alone, not for scripts, not for other sites'
+// requests, and over TLS for TLS alone.
+func TestSessionCookie(t *testing.T) {
+	path := tokenPath(t)
+	secret := mustCreate(t, path, TokenSpec{Name: "eyes", Roles: []Role{RoleReader}})
+	g, _ := newGuard(t, Options{TokenFile: path})
+	for name, state := range map[string]*tls.ConnectionState{"leasehold": nil, "__Secure-leasehold": {}} {
+		r, w := page("POST", "/console/login", nil), httptest.NewRecorder()
+		r.TLS = state
+		if _, err := g.Login(w, r, secret, RoleReader); err != nil {
+			t.Fatal(err)
+		}
+		cookies := w.Result().Cookies()
+		c := cookies[0]
+		if len(cookies) != 1 || c.Name != name || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != ConsolePath ||
+			c.Domain != "" || c.Secure != (state != nil) || c.MaxAge != int(SessionLife.Seconds()) {
+			t.Errorf("the cookie is %v", cookies)
+		}
+		for _, tls := range []*tls.ConnectionState{nil, {}} {
+			r := page("GET", "/console/", cookies)
+			r.TLS = tls
+			if who, _ := visitor(g, r); (who == "eyes") != ((tls != nil) == c.Secure) {
+				t.Errorf("with %s, TLS: %v, the visitor is %q", name, tls != nil, who)
+			}
+		}
 	}
 }
 

@@ -6,11 +6,14 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/health"
+	"github.com/leasehold/leasehold/internal/powers"
 	"github.com/leasehold/leasehold/server/auth"
 	"github.com/leasehold/leasehold/server/internal/limit"
 )
@@ -65,6 +68,8 @@ type Server struct {
 
 	refusals refusals
 	waits    cached[waitTable]
+	changes  waitChanges // of them
+	noWaits  atomic.Bool // the store does not say who waits
 	totals   totals
 	first    cached[time.Time] // where the history begins
 	checking sync.Mutex        // one health check at a time
@@ -85,6 +90,19 @@ func New(store leasehold.Store, o Options) *Server {
 	rand.Read(s.formKey) // never fails: it aborts the program instead
 	s.draining, s.drain = context.WithCancel(context.Background())
 	return s
+}
+
+// has reports whether the store has a power: its type must, and its kind, if that is
+// known: the type of a wrapper has every power.
+func (s *Server) has(byType bool, p powers.Power) bool {
+	kind := s.o.Health.Store
+	return byType && (!slices.Contains(powers.Kinds(), kind) || powers.Has(kind, p))
+}
+
+// watches reports whether the store reports changes as they happen.
+func (s *Server) watches() bool {
+	_, ok := s.store.(leasehold.Watcher)
+	return s.has(ok, powers.Watching)
 }
 
 // Handler returns the console, behind the guard.

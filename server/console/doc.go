@@ -11,7 +11,7 @@
 //   - settings.go, health.go.
 //   - action.go, form.go: what changes anything, and how it is protected.
 //   - login.go: logging in and out.
-//   - stream.go, feed.go: live updates.
+//   - stream.go, feed.go, waiting.go: live updates.
 //   - moment.go: pages as of a moment.
 //
 // A lease id is a secret: no page and no stream has one.

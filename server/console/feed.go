@@ -42,8 +42,8 @@ type feed struct {
 	pending map[string]bool
 	changed bool // the whole page
 
-	waiting   map[string]string // who waits, by resource, as last looked at
-	queue     string            // of the resource's page, likewise
+	seen      uint64 // up to which table of those who wait changes are noted
+	queue     string // of the resource's page, as last looked at
 	lastNews  time.Time
 	lastTotal totalsData
 	totals    chan knownTotals
@@ -153,7 +153,7 @@ func (f *feed) run(ctx context.Context, w *streamWriter) error {
 		case <-ctx.Done():
 			return nil
 		case <-beat.C:
-			err = w.write([]byte(": still here\n\n"))
+			err = w.event("beat", struct{}{})
 		case <-poll.C:
 			f.look()
 			f.startCount(&counts)
@@ -274,7 +274,12 @@ func (f *feed) look() {
 		if err != nil {
 			return
 		}
-		f.compare(waits)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.seen > 0 {
+			f.noteChanges(v.s.changes.since(f.seen))
+		}
+		f.seen = waits.version
 	case "resource":
 		status, err := callStore(v, v.s.store.Status, f.name)
 		if err != nil {
@@ -306,33 +311,14 @@ func statusVersion(s leasehold.Status) string {
 	return b.String() + "."
 }
 
-// compare notes the rows whose waiters have changed.
-func (f *feed) compare(waits waitTable) {
-	now := make(map[string]string, len(waits.byLease))
-	for name, list := range waits.byLease {
-		var b strings.Builder
-		for _, w := range list {
-			b.WriteString(w.Holder)
-			b.WriteByte(0)
-		}
-		now[name] = b.String()
+// noteChanges notes the rows whose waiters have changed. mu is held.
+func (f *feed) noteChanges(names []string, known bool) {
+	if !known {
+		f.changed = true
+		f.signal()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	old := f.waiting
-	f.waiting = now
-	if old == nil {
-		return
-	}
-	for name, list := range now {
-		if old[name] != list {
-			f.noteWaiters(name)
-		}
-	}
-	for name := range old {
-		if _, ok := now[name]; !ok {
-			f.noteWaiters(name)
-		}
+	for _, name := range names {
+		f.noteWaiters(name)
 	}
 }
 

@@ -153,14 +153,17 @@ func TestGraph(t *testing.T) {
 	if g := newGraph(many); len(g.Nodes) != maxNodes || g.Hidden != 100+1-maxNodes {
 		t.Errorf("a large graph has %d nodes and hides %d", len(g.Nodes), g.Hidden)
 	}
-	if c := newCycle([]leasehold.WaitEdge{edge("a", "b"), edge("b", "a")}); len(c.Nodes) != 2 || !c.Edges[1].Back || c.Edges[0].Back {
+	if c := newCycle([]leasehold.WaitEdge{edge("a", "b"), edge("b", "a")}, 0); len(c.Nodes) != 2 || !c.Edges[0].Refused || c.Edges[1].Refused {
 		t.Errorf("a refused cycle is drawn as %+v", c)
 	}
-	if c := newCycle(nil); len(c.Nodes) != 0 {
+	if c := newCycle(nil, 0); len(c.Nodes) != 0 {
 		t.Errorf("no cycle is drawn as %+v", c)
 	}
 	if got := shorten(strings.Repeat("é", 30), 5); got != "éééé…" {
 		t.Errorf("shorten = %q", got)
+	}
+	if got := shorten(strings.Repeat("東", 30), 5); got != "東東…" {
+		t.Errorf("shorten of wide characters = %q", got)
 	}
 	if edges := decodeCycle("nonsense"); edges != nil {
 		t.Errorf("decodeCycle(nonsense) = %v", edges)

@@ -3,7 +3,6 @@ package console
 import (
 	"math"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/leasehold/leasehold"
 )
@@ -26,10 +25,6 @@ type node struct {
 	Waiting bool
 }
 
-// TextX and TextY are where the label begins.
-func (n node) TextX() float64 { return n.X + 12 }
-func (n node) TextY() float64 { return n.Y + 22 }
-
 // Isolated is the label with the marks that keep its direction of writing to itself.
 func (n node) Isolated() string { return isolated(n.Label) }
 
@@ -37,7 +32,7 @@ type edge struct {
 	From, To string
 	Claim    string
 	Path     string // of an SVG path
-	Back     bool   // it would have closed a cycle
+	Refused  bool   // it would have closed a cycle
 }
 
 const (
@@ -45,7 +40,7 @@ const (
 	columnGap, rowGap     = 84.0, 16.0
 	graphMargin           = 12.0
 	maxNodes              = 60
-	labelRunes            = 20
+	labelWidth            = 17 // in characters of a narrow script
 )
 
 // waitEdges are the edges of the list, one for each pair of holders.
@@ -106,7 +101,7 @@ func newGraph(edges []leasehold.WaitEdge) graph {
 	at := map[string]node{}
 	for _, name := range names {
 		column := deepest - depth[name]
-		n := node{Name: name, Label: shorten(name, labelRunes), Waiting: len(next[name]) > 0,
+		n := node{Name: name, Label: shorten(name, labelWidth), Waiting: len(next[name]) > 0,
 			X: graphMargin + float64(column)*(nodeWidth+columnGap), Y: graphMargin + float64(rows[column])*(nodeHeight+rowGap)}
 		rows[column]++
 		at[name] = n
@@ -147,24 +142,24 @@ func depths(names []string, next map[string][]string) map[string]int {
 }
 
 // newCycle draws a cycle as a row of holders; the last edge leads back to the first.
-func newCycle(edges []leasehold.WaitEdge) graph {
+// Refused is the edge that would have closed it.
+func newCycle(edges []leasehold.WaitEdge, refused int) graph {
 	if len(edges) == 0 || len(edges) > maxNodes {
 		return graph{}
 	}
 	g := graph{Height: 2*graphMargin + nodeHeight + 44, Width: 2*graphMargin + float64(len(edges))*nodeWidth + float64(len(edges)-1)*columnGap}
 	for i, e := range edges {
-		g.Nodes = append(g.Nodes, node{Name: e.Holder, Label: shorten(e.Holder, labelRunes), Waiting: true,
+		g.Nodes = append(g.Nodes, node{Name: e.Holder, Label: shorten(e.Holder, labelWidth), Waiting: true,
 			X: graphMargin + float64(i)*(nodeWidth+columnGap), Y: graphMargin})
 	}
 	for i, e := range edges {
-		drawn := edge{From: e.Holder, To: e.HeldBy, Claim: e.Claim.String()}
+		drawn := edge{From: e.Holder, To: e.HeldBy, Claim: e.Claim.String(), Refused: i == refused}
 		if i+1 < len(edges) {
 			drawn.Path = curve(g.Nodes[i], g.Nodes[i+1])
 		} else {
 			last, first := g.Nodes[i], g.Nodes[0]
 			y, low := last.Y+nodeHeight, last.Y+nodeHeight+36
 			drawn.Path = svgPath('M', last.X+nodeWidth/2, y, 'C', last.X+nodeWidth/2, low+12, first.X+nodeWidth/2, low+12, first.X+nodeWidth/2, y+4)
-			drawn.Back = true
 		}
 		g.Edges = append(g.Edges, drawn)
 	}
@@ -184,11 +179,19 @@ func isolated(name string) string {
 	return "\u2068" + strings.ReplaceAll(name, "\u2069", "") + "\u2069"
 }
 
-// shorten cuts a name to so many characters.
+// shorten cuts a name to so many characters, of which those of a wide script count twice.
 func shorten(name string, most int) string {
-	if utf8.RuneCountInString(name) <= most {
-		return name
+	width, cut := 0, 0 // cut is where an ellipsis would still fit
+	for i, r := range name {
+		if width < most {
+			cut = i
+		}
+		if width++; r >= 0x1100 {
+			width++
+		}
+		if width > most {
+			return name[:cut] + "…"
+		}
 	}
-	runes := []rune(name)
-	return string(runes[:most-1]) + "…"
+	return name
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/leasehold/leasehold"
 	"github.com/leasehold/leasehold/health"
+	"github.com/leasehold/leasehold/internal/powers"
 )
 
 // healthData is what the page of health shows.
@@ -30,7 +31,7 @@ type power struct {
 func (v *visit) health() error {
 	d := healthData{
 		Up: time.Since(v.s.started).Seconds(), Started: v.s.started, Streams: v.s.o.Streams.Size(),
-		Open: v.s.o.Guard.Open(), Secure: v.r.TLS != nil, Powers: powersOf(v.s.store),
+		Open: v.s.o.Guard.Open(), Secure: v.r.TLS != nil, Powers: v.powers(),
 	}
 	started := time.Now()
 	_, err := callStore(v, v.s.store.Status, v.s.o.Health.Name)
@@ -44,18 +45,32 @@ func (v *visit) health() error {
 	return v.render(200, "health", page{Title: "Health", Current: "health", Data: d})
 }
 
-// powersOf says what the store has beyond leases themselves, as far as its type says.
-func powersOf(s leasehold.Store) []power {
-	_, waits := s.(leasehold.Waiter)
-	_, lists := s.(leasehold.Lister)
-	_, history := s.(leasehold.Historian)
-	_, breaks := s.(leasehold.Breaker)
-	_, releases := s.(leasehold.HolderReleaser)
-	_, settings := s.(leasehold.Configurer)
-	_, watches := s.(leasehold.Watcher)
-	_, waitList := s.(leasehold.WaitLister)
+// powers says what the store has beyond leases themselves: what can be read, by reading.
+func (v *visit) powers() []power {
+	s := v.s
+	_, waits := s.store.(leasehold.Waiter)
+	_, breaks := s.store.(leasehold.Breaker)
+	_, releases := s.store.(leasehold.HolderReleaser)
+	lister, lists := s.store.(leasehold.Lister)
+	if lists {
+		_, err := callStore(v, lister.List, leasehold.ListRequest{Limit: 1})
+		lists = !unsupported(err)
+	}
+	historian, history := s.store.(leasehold.Historian)
+	if history {
+		_, err := callStore(v, historian.History, leasehold.HistoryRequest{Limit: 1})
+		history = !unsupported(err)
+	}
+	configurer, settings := s.store.(leasehold.Configurer)
+	if settings {
+		_, err := callStore(v, func(ctx context.Context, _ struct{}) ([]leasehold.Setting, error) { return configurer.Settings(ctx) }, struct{}{})
+		settings = !unsupported(err)
+	}
+	_, err := v.waitTable()
 	return []power{
-		{"lists leases", lists}, {"keeps a queue of waiters", waits}, {"says who waits for whom", waitList}, {"keeps a history", history},
-		{"reports changes as they happen", watches}, {"breaks leases", breaks}, {"force-releases holders", releases}, {"has run-time settings", settings},
+		{"lists leases", s.has(lists, powers.Listing)}, {"keeps a queue of waiters", s.has(waits, powers.Waiting)},
+		{"says who waits for whom", !unsupported(err)}, {"keeps a history", s.has(history, powers.History)},
+		{"reports changes as they happen", s.watches()}, {"breaks leases", s.has(breaks, powers.Breaking)},
+		{"force-releases holders", s.has(releases, powers.ForceRelease)}, {"has run-time settings", s.has(settings, powers.Settings)},
 	}
 }

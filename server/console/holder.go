@@ -2,6 +2,7 @@ package console
 
 import (
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/powers"
 )
 
 // holderData is what the page of a holder shows.
@@ -53,7 +54,8 @@ func (v *visit) holderNow(d *holderData) error {
 			d.Waits = append(d.Waits, w)
 		}
 	}
-	_, d.Releasable = v.s.store.(leasehold.HolderReleaser)
+	_, releases := v.s.store.(leasehold.HolderReleaser)
+	d.Releasable = v.s.has(releases, powers.ForceRelease)
 	lister, ok := v.s.store.(leasehold.Lister)
 	if !ok {
 		d.NoList = true

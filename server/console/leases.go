@@ -111,6 +111,7 @@ func (d *leasesData) link(v *visit, p *page) {
 type waitTable struct {
 	list    leasehold.WaitList
 	byLease map[string][]leasehold.Wait // by the resource of the lease that they wait for
+	version uint64                      // counts the tables
 }
 
 // listed is how many of those who wait are in the list; zero: all.
@@ -127,14 +128,18 @@ const waitLife = 400 * time.Millisecond
 func (v *visit) waitTable() (waitTable, error) {
 	lister, ok := v.s.store.(leasehold.WaitLister)
 	if !ok {
+		v.s.noWaits.Store(true)
 		return waitTable{}, &leasehold.Error{Reason: leasehold.ReasonUnsupported, Op: "waits"}
 	}
 	return v.s.waits.get(waitLife, func() (waitTable, error) {
 		list, err := callStore(v, lister.Waits, leasehold.MaxPage)
+		v.s.noWaits.Store(unsupported(err))
 		if err != nil {
 			return waitTable{}, err
 		}
-		return newWaitTable(list), nil
+		t := newWaitTable(list)
+		t.version = v.s.changes.add(t)
+		return t, nil
 	})
 }
 

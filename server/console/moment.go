@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,7 +15,12 @@ import (
 type momentNote struct {
 	Text  string
 	First time.Time // where the history that is kept begins; zero: not known
+
+	unknown bool
 }
+
+// Unknown reports whether nothing is known of the moment. A page of now has no note.
+func (n *momentNote) Unknown() bool { return n != nil && n.unknown }
 
 // moment is what the page is as of; zero is now.
 func (v *visit) moment() time.Time { return v.at }
@@ -202,7 +208,7 @@ func (v *visit) note(kept past.Retained, known past.Known, why string) *momentNo
 		n.Text += fmt.Sprintf(" There were more records than a page reads, which went back to %s: leases that began before may be missing. Filter by name.", dayText(kept.ReadTo))
 	}
 	first, err := v.s.first.get(firstLife, v.firstRecord)
-	if err != nil {
+	if err != nil && err != errEmpty {
 		return n
 	}
 	if n.First = first; first.Before(kept.From) {
@@ -210,12 +216,16 @@ func (v *visit) note(kept past.Retained, known past.Known, why string) *momentNo
 	}
 	switch {
 	case first.IsZero():
-		n.Text = "Nothing is known of this moment: the history is empty."
+		n.unknown, n.Text = true, "Nothing is known of this moment: the history is empty."
 	case v.at.Before(n.First):
-		n.Text = "Nothing is known of this moment: it lies before the history that is kept."
+		n.unknown, n.Text = true, "Nothing is known of this moment: it lies before the history that is kept."
 	}
 	return n
 }
+
+// errEmpty says that there are no records. It is not remembered: the first may come at
+// once.
+var errEmpty = errors.New("the history is empty")
 
 // firstLife is how long the beginning of the history is remembered.
 const firstLife = 2 * time.Second
@@ -241,6 +251,9 @@ func (v *visit) firstRecord() (time.Time, error) {
 		}
 		oldest = page.Records[0].At
 		late = oldest
+	}
+	if oldest.IsZero() {
+		return oldest, errEmpty
 	}
 	return oldest, nil
 }

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -42,6 +43,7 @@ type page struct {
 	Name    string // a name that the heading shows as data
 	Current string // path of the page's entry in the menu
 	Stream  string // address of its live updates; empty: none
+	NotLive bool   // the store cannot give it any
 	Data    any
 
 	// The rest is filled in by render.
@@ -103,6 +105,12 @@ func (p page) Version() string { return p.visit.s.o.Version }
 func (p page) Store() string   { return p.visit.s.o.Health.Store }
 func (p page) Done() string    { return p.done }
 
+// ShowsWaiters reports whether the table says who waits: of the past no record does, nor
+// do some stores.
+func (p page) ShowsWaiters() bool {
+	return p.visit.moment().IsZero() && !p.visit.s.noWaits.Load()
+}
+
 // At is the moment that the page is of; zero is now.
 func (p page) At() time.Time { return p.visit.moment() }
 
@@ -141,6 +149,12 @@ func (p page) Kept() [][2]string {
 	return kept
 }
 
+// WideTokens reports whether the table needs room for tokens of many digits, as those of
+// some stores have.
+func (p page) WideTokens(rows []row) bool {
+	return slices.ContainsFunc(rows, func(r row) bool { return r.Token >= 1_000_000 })
+}
+
 // Row is a row of this page.
 func (p page) Row(r row) rowView { return rowView{p, r} }
 
@@ -170,7 +184,7 @@ func (p page) Rows(a string, x distribution, b string, y distribution) []namedDi
 // render writes a page.
 func (v *visit) render(status int, name string, p page) error {
 	p.visit, p.done = v, doneText(v.query)
-	if !v.moment().IsZero() {
+	if p.NotLive = p.Stream != "" && v.moment().IsZero() && !v.s.watches(); p.NotLive || !v.moment().IsZero() {
 		p.Stream = ""
 	}
 	var b bytes.Buffer

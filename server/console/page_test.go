@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/powers"
+	"github.com/leasehold/leasehold/store/chaos"
 )
 
 // populate fills the store with one of everything.
@@ -198,9 +200,20 @@ func TestTimeTravel(t *testing.T) {
 	s.shows("/console/holder?name=ci:1&"+at, http.StatusOK, "deploy")
 	s.shows("/console/plots?"+at, http.StatusOK, `id="granted">2<`, `id="ended">0<`)
 	s.shows("/console/waits?"+at, http.StatusOK, "Nobody was seen waiting")
+	// What no record has is not said to have been none.
+	for _, path := range []string{"?", "holder?name=ci:1&"} {
+		if a := s.shows("/console/"+path+at, http.StatusOK, "ci:1"); strings.Contains(a.body, ">Waiting</th>") || strings.Contains(a.body, ">Metadata</th>") {
+			t.Errorf("GET %s: the table of the past has columns that no record fills", path)
+		}
+	}
 	s.server.first = cached[time.Time]{}
-	s.shows("/console/?at=2020-01-01T00:00:00Z", http.StatusOK, "before the history that is kept")
-	s.shows("/console/?at=2020-01-01T00:00:00", http.StatusOK, "Nothing was held")
+	for path, bad := range map[string]string{"?": `id="count"`, "holder?name=ci:1&": "It held nothing"} {
+		a := s.shows("/console/"+path+"at=2020-01-01T00:00:00Z", http.StatusOK, "before the history that is kept", "No lease is on record")
+		if strings.Contains(a.body, bad) {
+			t.Errorf("GET %s of a moment of which nothing is known has %q", path, bad)
+		}
+	}
+	s.shows("/console/?at=2020-01-01T00:00:00", http.StatusOK, "No lease is on record")
 }
 
 // Where old records are purged the page says where the rest begins, and guesses nothing.
@@ -264,6 +277,10 @@ func TestWaitsAt(t *testing.T) {
 	s.shows(path, http.StatusOK, "Nobody was seen waiting", "As of")
 	if _, err := s.store.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Resource: g.Resource}); err != nil {
 		t.Fatal(err)
+	}
+	queue := s.shows(strings.Replace(path, "waits?", "resource?name=deploy&", 1), http.StatusOK, "ci:2")
+	if strings.Contains(queue.body, "Priority") {
+		t.Error("the queue of the past has priorities, which no record has")
 	}
 	a := s.shows(path, http.StatusOK, "<b>1</b> waited", "ci:2", "deploy", "granted at")
 	if strings.Contains(a.body, "data-stream") || strings.Contains(a.body, `id="refused"`) {
@@ -341,6 +358,60 @@ func TestSmallStore(t *testing.T) {
 		if a := small.post(path, form); a.status != http.StatusNotImplemented {
 			t.Errorf("POST %s = %d, want 501:\n%s", path, a.status, a.body)
 		}
+	}
+}
+
+// A wrapper's type has every power: then the kind of store counts, and what it answers.
+func TestWrappedSmallStore(t *testing.T) {
+	whole := start(t, nil, "")
+	wrapped := chaos.Wrap(struct {
+		leasehold.Store
+		leasehold.Lister
+		leasehold.Breaker
+	}{whole.store, whole.store.(leasehold.Lister), whole.store.(leasehold.Breaker)}, nil)
+	s := start(t, wrapped, "")
+	s.server.o.Health.Store = powers.KindAzblob
+	s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	for path, bad := range map[string]string{
+		"/console/": ">Waiting</th>", "/console/holder?name=ci:1": "Force-release this", "/console/resource?name=deploy": "Nobody waits",
+		"/console/waits": "data-stream",
+	} {
+		a := s.shows(path, http.StatusOK, "Not live")
+		if strings.Contains(a.body, bad) || strings.Contains(a.body, "data-stream") {
+			t.Errorf("GET %s of a store that cannot has %q or live updates:\n%s", path, bad, a.body)
+		}
+	}
+	s.shows("/console/resource?name=deploy", http.StatusOK, "does not say who waits", "Break this lease")
+	health := s.shows("/console/health", http.StatusOK)
+	for power, has := range map[string]string{
+		"lists leases": "yes", "keeps a queue of waiters": "yes", "says who waits for whom": "no", "keeps a history": "no",
+		"reports changes as they happen": "no", "breaks leases": "yes", "force-releases holders": "no", "has run-time settings": "no",
+	} {
+		if !strings.Contains(health.body, power+" <b>"+has+"</b>") {
+			t.Errorf("the page of health does not say %q: %s", power, has)
+		}
+	}
+	s.server.o.Health.Store = powers.KindRedis // which may have its history switched off
+	s.shows("/console/health", http.StatusOK, "keeps a history <b>no</b>", "has run-time settings <b>no</b>")
+}
+
+// largeTokens is a store with the largest token that there is.
+type largeTokens struct{ leasehold.Store }
+
+func (s largeTokens) List(ctx context.Context, r leasehold.ListRequest) (leasehold.LeasePage, error) {
+	page, err := s.Store.(leasehold.Lister).List(ctx, r)
+	for i := range page.Leases {
+		page.Leases[i].Token = 1<<53 - 1
+	}
+	return page, err
+}
+
+func TestLargeTokens(t *testing.T) {
+	s := start(t, largeTokens{start(t, nil, "").store}, "")
+	s.shows("/console/", http.StatusOK, `class="leases"`)
+	s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	for _, path := range []string{"/console/", "/console/holder?name=ci:1"} {
+		s.shows(path, http.StatusOK, `class="leases wide"`, "9007199254740991")
 	}
 }
 

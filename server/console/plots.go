@@ -77,6 +77,9 @@ func (d *plotsData) draw() {
 	d.Rates = newBars("Grants, ends and failed waits over time", []string{"granted", "ended", "failed waits"}, labels, f.slots)
 	d.Rates.Wide = true
 	places := []string{"first", "minor", "", "minor", "", "minor", "last"}
+	if len(layout) > len("15:04:05") { // a narrow chart has room for three
+		places = []string{"first", "minor", "minor", "", "minor", "minor", "last"}
+	}
 	for i, place := range places {
 		slot := i * slots / (len(places) - 1)
 		d.Rates.tick(slot, at(slot), place)

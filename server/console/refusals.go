@@ -17,6 +17,7 @@ type refusal struct {
 	At       time.Time
 	Holder   string
 	Resource string
+	Transfer bool // of the resource's lease to the holder
 	Edges    []leasehold.WaitEdge
 	Graph    graph
 }
@@ -67,7 +68,12 @@ func (f *refusals) note(notices []*leasehold.SharedNotice) error {
 			continue
 		}
 		edges := decodeCycle(n.Details["cycle"])
-		r := refusal{At: n.At, Holder: n.Holder, Resource: n.Resource, Edges: edges, Graph: newCycle(edges)}
+		r := refusal{At: n.At, Holder: n.Holder, Resource: n.Resource, Transfer: n.Details["operation"] == "transfer", Edges: edges}
+		refused := 0 // the wait; a transfer's new holder waits already, and the last is what would wait for it
+		if r.Transfer {
+			refused = len(edges) - 1
+		}
+		r.Graph = newCycle(edges, refused)
 		if len(edges) > 0 {
 			r.Holder = edges[0].Holder // the record's is that of the lease in the way
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/internal/powers"
 )
 
 // resourceData is what the page of a resource shows.
@@ -15,6 +16,7 @@ type resourceData struct {
 	Live        bool   // it is held
 	Others      []row  // further live leases that cover the resource
 	Queue       []place
+	PartOfQueue bool // the store does not say who waits at other servers
 	Breakable   bool
 	History     []event
 	NoHistory   string
@@ -59,8 +61,10 @@ func (v *visit) resourceNow(d *resourceData) error {
 		return err
 	}
 	d.fill(status)
+	_, err = v.waitTable()
+	d.PartOfQueue = unsupported(err)
 	_, breaks := v.s.store.(leasehold.Breaker)
-	d.Breakable = breaks && d.Live
+	d.Breakable = v.s.has(breaks, powers.Breaking) && d.Live
 	return nil
 }
 

@@ -12,8 +12,8 @@ import (
 
 const (
 	// heartbeat is how often a quiet stream is written to, so that both sides notice
-	// when the other is gone.
-	heartbeat = 15 * time.Second
+	// when the other is gone. The script waits for it.
+	heartbeat = 5 * time.Second
 	// pollEvery is how often what no record reports, the waiters, is looked at.
 	pollEvery = 500 * time.Millisecond
 )
@@ -25,6 +25,7 @@ const (
 //     html those that are gone
 //   - totals: the counts above the table
 //   - changed: the page must be loaded again, as must a table after too many changes
+//   - beat: nothing happened
 func (v *visit) stream() error {
 	watcher, ok := v.s.store.(leasehold.Watcher)
 	if !ok {

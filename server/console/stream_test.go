@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +148,64 @@ func TestStreamsOfPages(t *testing.T) {
 	waits.next("changed")
 }
 
+// Who waits for less than the time between two looks goes from the row again, which
+// another page's look may have put there.
+func TestShortWait(t *testing.T) {
+	s := start(t, nil, "")
+	s.acquire(leasehold.AcquireRequest{Resource: "deploy", Holder: "ci:1", TTL: time.Hour})
+	v := newVisit(s.server, httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/console/stream?of=leases", nil))
+	f, _, err := newFeed(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.look()
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = s.store.(leasehold.Waiter).Wait(ctx, leasehold.AcquireRequest{Resource: "deploy", Holder: "hasty", Timeout: leasehold.NoTimeout})
+	}()
+	for s.waiting() == 0 {
+		time.Sleep(time.Millisecond) // the store lives in real time
+	}
+	s.server.waits = cached[waitTable]{} // its time is over
+	rows, err := f.render([]string{"deploy"})
+	if err != nil || !strings.Contains(rows[0].HTML, "hasty") {
+		t.Fatalf("render = %v, %v; want the waiter", rows, err)
+	}
+	cancel()
+	<-left
+	s.server.waits = cached[waitTable]{}
+	if f.look(); !f.pending["deploy"] {
+		t.Error("the row still shows a waiter that has gone")
+	}
+}
+
+func TestWaitChanges(t *testing.T) {
+	var c waitChanges
+	table := func(holders ...string) waitTable {
+		by := map[string][]leasehold.Wait{}
+		for _, h := range holders {
+			by["r"+h] = []leasehold.Wait{{Place: leasehold.Place{Holder: h}}}
+		}
+		return waitTable{byLease: by}
+	}
+	first := c.add(table("a"))
+	second := c.add(table("a", "b"))
+	if names, known := c.since(first); !known || !slices.Equal(names, []string{"rb"}) {
+		t.Errorf("since the first table %v changed (known: %v), want rb", names, known)
+	}
+	for range 3 * keptVersions {
+		c.add(table("a"))
+	}
+	if names, known := c.since(second); known {
+		t.Errorf("since long ago %v changed, want that it is not known", names)
+	}
+	if len(c.changed) > 0 {
+		t.Errorf("%v is kept, want nothing of what changed long ago", c.changed)
+	}
+}
+
 // After too many changes the table is loaded anew; so it is after a reset.
 func TestFeedOverflows(t *testing.T) {
 	f := &feed{of: "leases", pending: map[string]bool{}, wake: make(chan struct{}, 1)}
@@ -243,8 +303,9 @@ func TestLogoutEndsStreams(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	s := start(t, nil, "")
 	s.shows("/console/waits", http.StatusOK, "None.")
+	ids := map[string]leasehold.ID{}
 	for resource, holder := range map[string]string{"left": "ann", "right": "ben"} {
-		s.acquire(leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: time.Hour, Sequence: true})
+		ids[resource] = s.acquire(leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: time.Hour, Sequence: true}).ID
 	}
 	s.queue(leasehold.AcquireRequest{Resource: "right", Holder: "ann", Sequence: true, Timeout: leasehold.NoTimeout})
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) { // until the console watches
@@ -252,9 +313,23 @@ func TestRefusals(t *testing.T) {
 		if leasehold.ReasonOf(err) != leasehold.ReasonDeadlock {
 			t.Fatalf("Wait = %v, want deadlock", err)
 		}
-		if kept, _ := s.server.refusals.latest(); len(kept) > 0 || time.Now().After(deadline) {
+		if len(latest(s)) > 0 || time.Now().After(deadline) {
 			break
 		}
 	}
-	s.shows("/console/waits", http.StatusOK, "<bdi>ben</bdi> was refused", "class=\"edge back\"", "ann waits for right of ben")
+	s.shows("/console/waits", http.StatusOK, "<bdi>ben</bdi> was refused", "class=\"edge refused\" marker-end=\"url(#arrow)\"><title>ben waits for left of ann", "ann waits for right of ben")
+	// The wait that a refused transfer would have closed to a cycle stands already.
+	_, err := s.store.(leasehold.Transferer).Transfer(t.Context(), leasehold.TransferRequest{ID: ids["right"], To: "ann"})
+	if leasehold.ReasonOf(err) != leasehold.ReasonDeadlock {
+		t.Fatalf("Transfer = %v, want deadlock", err)
+	}
+	for len(latest(s)) < 2 {
+		time.Sleep(5 * time.Millisecond) // until the console has noted it
+	}
+	s.shows("/console/waits", http.StatusOK, "a transfer of <bdi>right</bdi> to <bdi>ann</bdi> was refused")
+}
+
+func latest(s *site) []refusal {
+	kept, _ := s.server.refusals.latest()
+	return kept
 }

@@ -61,8 +61,7 @@ func (v *visit) waits() error {
 	}
 	d.Waits = newWaits(list.list.Waits[:min(len(list.list.Waits), pageRows)])
 	d.Graph = newGraph(waitEdges(list.list.Waits))
-	_, watches := v.s.store.(leasehold.Watcher)
-	d.NoRefusals = !watches
+	d.NoRefusals = !v.s.watches()
 	d.Refused, d.Since = v.s.refusals.latest()
 	return v.render(200, "waits", page{Title: "Waiting", Current: "waits", Stream: "stream?of=waits", Data: d})
 }

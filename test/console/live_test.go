@@ -2,6 +2,8 @@ package console
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -94,6 +96,55 @@ func TestRestart(t *testing.T) {
 	b.checkMark()
 }
 
+// What came while the page was loaded again stays, though the answer is older.
+func TestSlowAnswer(t *testing.T) {
+	s := start(t, nil)
+	b := s.open("/console/")
+	b.live()
+	b.mark()
+	eval[any](b, `(() => {
+		const real = window.fetch;
+		window.fetch = async (...a) => {
+			const text = await (await real(...a)).text();
+			window.loaded = true;
+			await new Promise((go) => { window.deliver = go });
+			setTimeout(() => { window.delivered = true }, 300);
+			return new Response(text);
+		};
+	})(), null`)
+	s.stop()
+	b.shows("#live", "Connection lost")
+	s.run()
+	b.until(`window.loaded`)
+	s.acquire("meanwhile", "anna", 600, nil)
+	b.until(rowOf("meanwhile"))
+	eval[any](b, `window.deliver(), null`)
+	b.until(`window.delivered`)
+	if !eval[bool](b, `!!(`+rowOf("meanwhile")+`)`) {
+		t.Error("an older answer took away a row that came after it")
+	}
+	b.checkMark()
+}
+
+// A page whose server has gone silent, with its connections open, says so, and recovers.
+func TestSilentServer(t *testing.T) {
+	s := start(t, nil)
+	r := record(t, strings.TrimPrefix(s.url, "http://"))
+	t.Cleanup(func() { r.listener.Close() })
+	through := *s
+	through.url = "http://" + r.listener.Addr().String()
+	b := through.open("/console/")
+	b.live()
+	b.mark()
+	r.stall(true)
+	b.shows("#live", "Connection lost, trying again")
+	s.acquire("meanwhile", "anna", 600, nil)
+	r.stall(false)
+	b.live()
+	b.until(rowOf("meanwhile"))
+	b.checkMark()
+}
+
 // A page that the server was too busy to make is asked for again.
 func TestBusyServer(t *testing.T) {
 	s := start(t, nil)
@@ -155,4 +206,62 @@ func TestHiddenTabPauses(t *testing.T) {
 	hide(false)
 	b.live()
 	b.until(rowOf("meanwhile"))
+}
+
+// After whatever happened, pages that were kept up to date show what those show that
+// are loaded now.
+func TestLiveIsWhatIsLoaded(t *testing.T) {
+	s := start(t, nil)
+	tabs := map[string]*tab{}
+	for _, path := range []string{"/console/", "/console/?holder=h1", "/console/waits", "/console/resource?name=r05", "/console/holder?name=h1"} {
+		tabs[path] = s.open(path)
+		tabs[path].live()
+		tabs[path].mark()
+	}
+	churn(s)
+	// All but the times that run.
+	const shown = `(() => {
+		const main = document.querySelector('main').cloneNode(true);
+		main.querySelectorAll('[data-left], [data-for], .left, form, .timeline, .ends, #refused').forEach((e) => e.remove());
+		main.querySelectorAll('td, th, li, p, h2, title').forEach((e) => e.append(' '));
+		return main.textContent.replace(/\s+/g, ' ');
+	})()`
+	loaded := s.open("/console/")
+	for path, live := range tabs {
+		for deadline := time.Now().Add(patience); ; time.Sleep(300 * time.Millisecond) { // until leases of a second and short waits are over
+			loaded.visit(path)
+			got, want := eval[string](live, shown), eval[string](loaded, shown)
+			if got == want {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Errorf("%s shows, live,\n%s\nand loaded\n%s", path, got, want)
+				break
+			}
+		}
+		live.checkMark()
+	}
+}
+
+// churn lets holders acquire, wait, renew, release and break, by dice.
+func churn(s *site) {
+	ids := map[string]string{}
+	for range 400 {
+		name, holder := fmt.Sprintf("r%02d", rand.IntN(30)), fmt.Sprintf("h%d", rand.IntN(5))
+		switch rand.IntN(6) {
+		case 0, 1:
+			if _, answer := s.call("POST", "/v1/leases/acquire", map[string]any{"resource": name, "holder": holder, "ttl_seconds": 1 + 600*rand.IntN(2)}); answer["lease_id"] != nil {
+				ids[name] = answer["lease_id"].(string)
+			}
+		case 2:
+			s.call("POST", "/v1/leases/renew", map[string]any{"lease_id": ids[name], "ttl_seconds": 1 + 600*rand.IntN(2)})
+		case 3:
+			s.call("POST", "/v1/leases/release", map[string]any{"lease_id": ids[name]})
+		case 4:
+			s.call("POST", "/v1/leases/break", map[string]any{"resource": name, "break_period_seconds": rand.IntN(2)})
+		case 5:
+			s.wait(map[string]any{"resource": name, "holder": holder, "ttl_seconds": 600, "timeout_ms": 50 + 600_000*rand.IntN(2)})
+		}
+		time.Sleep(time.Duration(rand.IntN(12)) * time.Millisecond) // so that some updates come together
+	}
 }

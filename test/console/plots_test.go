@@ -60,12 +60,16 @@ func TestPlots(t *testing.T) {
 		}
 	}
 	// Labels below the charts stand apart, also on a phone.
-	for _, width := range []int64{1280, 360} {
-		b.size(width, 800)
+	for _, v := range []struct {
+		window string
+		width  int64
+	}{{"5m", 1280}, {"5m", 360}, {"7d", 1280}, {"7d", 360}} {
+		b.size(v.width, 800)
+		b.visit("/console/plots?prefix=p:&window=" + v.window)
 		touching := eval[int](b, `[...document.querySelectorAll('.chart')].map((c) => [...c.querySelectorAll('text')].map((e) => e.getBoundingClientRect()).filter((r) => r.width > 0))
 			.reduce((n, boxes) => n + boxes.filter((r, i) => i > 0 && r.left < boxes[i - 1].right + 3).length, 0)`)
 		if touching > 0 {
-			t.Errorf("%d labels touch the one before them at %d pixels", touching, width)
+			t.Errorf("%d labels touch the one before them at %+v", touching, v)
 		}
 	}
 	b.shows(".longest", "w:0")

@@ -81,9 +81,17 @@ func TestPhone(t *testing.T) {
 	populate(s)
 	hostile(s)
 	b := s.open("/console/")
+	makeCycle(s)
 	b.size(360, 740)
+	b.visit(pastPages()[0])
+	if less := eval[float64](b, `(() => { const e = document.querySelector('#at'), has = e.offsetWidth; e.style.flex = e.style.maxWidth = 'none'; return e.offsetWidth - has })()`); less > 0 {
+		t.Errorf("the field of the moment is %v pixels narrower than what it shows", less)
+	}
 	for _, path := range append(append(pages, pastPages()...), "/console/resource?"+url.Values{"name": {hostileNames[3]}}.Encode(), "/console/?prefix="+strings.Repeat("long", 20)) {
 		b.visit(path)
+		if n := eval[int](b, `[...document.querySelectorAll('.leases td.num')].filter((c) => { const r = document.createRange(); r.selectNodeContents(c); return r.getClientRects().length > 1 && c.offsetHeight > 30 }).length`); n > 0 {
+			t.Errorf("%s has %d numbers on several lines", path, n)
+		}
 		if width := eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
 			wide := eval[string](b, `[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > 361 && !e.closest('.scroll, .hidden')).slice(0, 5).map((e) => e.outerHTML.slice(0, 200)).join('\n')`)
 			t.Errorf("%s is %d pixels wide on a phone of 360:\n%s", path, width, wide)
@@ -229,5 +237,18 @@ func TestHostileNames(t *testing.T) {
 		b.visit("/console/holder?" + url.Values{"name": {cut(name, 200)}}.Encode())
 		check("the holder's page of " + name)
 		b.visit("/console/")
+	}
+	// The largest token stays in its cell.
+	for _, class := range []string{"leases", "leases wide"} {
+		over := eval[int](b, fmt.Sprintf(`(() => { document.querySelector('.leases').className = %q; const c = document.querySelector('#rows .token'); c.textContent = '9007199254740991'; return c.scrollWidth - c.clientWidth })()`, class))
+		lines := eval[int](b, `(() => { const r = document.createRange(); r.selectNodeContents(document.querySelector('#rows .token')); return r.getClientRects().length })()`)
+		if over > 0 || class == "leases wide" && lines > 1 {
+			t.Errorf("in %q the largest token is %d pixels too wide, on %d lines", class, over, lines)
+		}
+	}
+	b.visit("/console/waits")
+	b.until(fmt.Sprintf(`document.querySelectorAll('#graph .node').length >= %d`, len(hostileNames)))
+	if long := eval[string](b, `[...document.querySelectorAll('#graph .node')].filter((n) => n.querySelector('text').getComputedTextLength() + 18 > n.querySelector('rect').getBBox().width).map((n) => n.textContent.slice(0, 40)).join('\n')`); long != "" {
+		t.Errorf("in the drawing these names are wider than their boxes:\n%s", long)
 	}
 }

@@ -28,7 +28,8 @@ func (s *site) fillUp(n int) {
 }
 
 // With 10,000 leases the first paint comes within a second and an update within
-// 100 ms. The best of several counts: what else the machine does only adds to it.
+// 100 ms. Of paints the best of several counts: what else the machine does only adds
+// to it.
 func TestTenThousandLeases(t *testing.T) {
 	s := start(t, nil)
 	s.fillUp(manyLeases)
@@ -66,8 +67,8 @@ func TestTenThousandLeases(t *testing.T) {
 		})`, i)))
 	}
 	t.Logf("a live update among %d leases, after the grant was answered: best %.0f ms, median %.0f ms of %.0f", manyLeases, slices.Min(updates), median(updates), updates)
-	if update := slices.Min(updates); update > 100 {
-		t.Errorf("an update takes %.0f ms, want less than 100", update)
+	if update := median(updates); update > 100 {
+		t.Errorf("an update takes %.0f ms in the median, want less than 100", update)
 	}
 	b.shows("#count", fmt.Sprint(manyLeases+len(updates)))
 

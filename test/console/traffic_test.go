@@ -17,9 +17,19 @@ import (
 type recorder struct {
 	listener net.Listener
 	running  sync.WaitGroup
+	stalled  sync.RWMutex // held for writing: no byte passes
 
 	mu    sync.Mutex
 	bytes bytes.Buffer
+}
+
+// stall lets no byte pass, or all of them again.
+func (r *recorder) stall(on bool) {
+	if on {
+		r.stalled.Lock()
+		return
+	}
+	r.stalled.Unlock()
 }
 
 func record(t *testing.T, target string) *recorder {
@@ -48,11 +58,13 @@ func record(t *testing.T, target string) *recorder {
 }
 
 func (r *recorder) copy(to, from net.Conn) {
-	_, _ = io.Copy(io.MultiWriter(to, r), from)
+	_, _ = io.Copy(io.MultiWriter(r, to), from)
 	to.Close()
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
+	r.stalled.RLock()
+	defer r.stalled.RUnlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.bytes.Write(p)
@@ -79,7 +91,13 @@ func TestNoLeaseID(t *testing.T) {
 	b.until(rowOf("late"))
 	waiting := s.wait(map[string]any{"resource": "late", "holder": "ben", "lease_id": "7b1f3a52-9d0c-4e7f-8a26-0f1e2d3c4b5a"})
 	ids = append(ids, "7b1f3a52-9d0c-4e7f-8a26-0f1e2d3c4b5a")
-	for _, path := range append(pages, "/console/resource?name=late", "/console/holder?name=anna") {
+	_, set := s.call("POST", "/v1/leases/acquire", map[string]any{"holder": "anna", "namespace": "shop", "paths": []any{map[string]any{"pattern": "src/**"}}})
+	_, moved := s.call("POST", "/v1/leases/transfer", map[string]any{"lease_id": s.acquire("moved", "anna", 600, nil), "to_holder": "carl"})
+	_, changed := s.call("POST", "/v1/leases/change", map[string]any{"lease_id": moved["lease_id"], "proposed_lease_id": "9a4c6d1e-5b7f-4e2a-8c3d-1f0e9d8c7b6a"})
+	ids = append(ids, set["lease_id"].(string), moved["lease_id"].(string), changed["lease_id"].(string))
+	b.until(rowOf("moved"))
+	past := time.Now().UTC().Format(time.RFC3339Nano)
+	for _, path := range append(append(pages, pastPages()...), "/console/resource?name=late", "/console/holder?name=anna", "/console/resource?name=moved", "/console/holder?name=carl", "/console/?at="+past) {
 		b.visit(path)
 	}
 	b.visit("/console/resource?name=late")

@@ -5,6 +5,9 @@
   const stream = document.body.dataset.stream;
   const status = document.getElementById('live');
   const ends = new WeakMap(); // element → when, by performance.now(), it has run down or started
+  // A stream that is silent for so many milliseconds, three times the server's beat, has
+  // lost its server, though the browser may not know.
+  const silence = 15000;
   const maxRows = 300; // more come only until the page is loaded again
 
   // Texts of times, as the server writes them.
@@ -122,7 +125,9 @@
     row.remove();
     if (next) next.querySelector('a').focus({ preventScroll: true });
   };
+  let missed = null; // rows that came while the page was loaded again
   const applyRows = (list) => {
+    if (missed) missed.push(list);
     for (const { name, html } of list) {
       const old = rowsByName.get(name);
       if (!html) {
@@ -191,18 +196,25 @@
       return;
     }
     syncing = true;
+    missed = [];
     try {
-      const answer = await fetch(location.href, { cache: 'no-store', headers: { Accept: 'text/html' } });
+      const answer = await fetch(location.href, { cache: 'no-store', headers: { Accept: 'text/html' }, signal: AbortSignal.timeout(silence) });
       if (answer.redirected || answer.status === 401) {
         location.reload(); // the login has ended
         return;
       }
-      if (answer.ok) apply(new DOMParser().parseFromString(await answer.text(), 'text/html'));
-      else if (answer.status === 429 || answer.status >= 500) again = true; // busy: what changed still has to be shown
+      if (answer.ok) {
+        const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+        const late = missed; // the page may be older
+        missed = null;
+        apply(page);
+        late.forEach(applyRows);
+      } else if (answer.status === 429 || answer.status >= 500) again = true; // busy: what changed still has to be shown
     } catch {
-      // the stream notices, too
+      if (source && source.readyState === EventSource.OPEN) again = true; // else the stream brings it here again
     } finally {
       syncing = false;
+      missed = null;
       if (again) {
         again = false;
         setTimeout(sync, 250 + 500 * Math.random());
@@ -222,6 +234,7 @@
 
   // The stream.
   let source = null;
+  let heard = 0;
   let failures = 0;
   let timer = 0;
   const close = () => {
@@ -232,14 +245,20 @@
   const open = () => {
     close();
     source = new EventSource(stream);
-    source.addEventListener('hello', () => {
+    heard = performance.now();
+    const on = (name, act) => source.addEventListener(name, (event) => {
+      heard = performance.now();
+      act(JSON.parse(event.data));
+    });
+    on('hello', () => {
       failures = 0;
       show('on', 'Live');
       sync();
     });
-    source.addEventListener('rows', (event) => applyRows(JSON.parse(event.data)));
-    source.addEventListener('totals', (event) => applyTotals(JSON.parse(event.data)));
-    source.addEventListener('changed', sync);
+    on('rows', applyRows);
+    on('totals', applyTotals);
+    on('changed', sync);
+    on('beat', () => {});
     source.onerror = () => {
       show('lost', 'Connection lost, trying again');
       if (source && source.readyState === EventSource.CLOSED) {
@@ -253,6 +272,12 @@
     await sync();
     open();
   };
+
+  setInterval(() => {
+    if (!source || source.readyState === EventSource.CLOSED || performance.now() - heard < silence) return;
+    show('lost', 'Connection lost, trying again');
+    open();
+  }, 1000);
 
   // A page that nobody sees needs no stream.
   let hiding = 0;
