@@ -113,7 +113,7 @@ type Error struct {
 
 	// Field and Problem explain ErrInvalid: which value, what is wrong with it
 	// and what would be right. With ReasonTooMany they are a setting and its
-	// value.
+	// value; Problem of ReasonUnavailable is why, if it is known.
 	Field, Problem string
 
 	// Current is the lease in the way, without its id.
@@ -183,6 +183,10 @@ func (e *Error) message() string {
 		return strings.Replace("the "+e.Store+" store cannot do this; choose a store that can", "  ", " ", 1)
 	case ReasonTimeout:
 		return fmt.Sprintf("still held by another after waiting %v", round(e.Waited)) + e.overlap() + e.queue() + "; ask again, or wait longer"
+	case ReasonUnavailable:
+		if e.Problem != "" {
+			return "the store is unavailable: " + e.Problem + "; nothing was changed, try again later"
+		}
 	case ReasonRateLimited:
 		if e.RetryAfter <= 0 {
 			return "too many requests; try again later"

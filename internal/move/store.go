@@ -21,7 +21,6 @@ package move
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/leasehold/leasehold/machine"
@@ -59,14 +58,24 @@ func (m Mark) Is(other Mark) bool { return m.ID == other.ID && m.State == other.
 func (m Mark) Refusal(change bool) error {
 	switch {
 	case m.State == Leaving && change:
-		return fmt.Errorf("the leases are being moved to %s", m.Peer)
+		return refusal{"the leases are being moved to " + m.Peer, "its leases are being moved to another store"}
 	case m.State == Left || m.State == Moved:
-		return fmt.Errorf("the leases were moved to %s", m.Peer)
+		return refusal{"the leases were moved to " + m.Peer, "its leases were moved to another store"}
 	case m.State == Arriving:
-		return fmt.Errorf("the leases of %s are being moved here; leasehold move ends it", m.Peer)
+		return refusal{
+			"the leases of " + m.Peer + " are being moved here; leasehold move ends it",
+			"leases are being moved to it",
+		}
 	}
 	return nil
 }
+
+// refusal has a text for who runs the store, and one for a server's clients, which
+// need not know the other store's address.
+type refusal struct{ text, public string }
+
+func (r refusal) Error() string  { return r.text }
+func (r refusal) Public() string { return r.public }
 
 // Lease is a row on its way.
 type Lease struct {

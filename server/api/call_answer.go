@@ -139,11 +139,10 @@ func publicError(err error) *leasehold.Error {
 	if !errors.As(err, &e) {
 		return &leasehold.Error{Reason: codeInternal}
 	}
-	public := *e
-	if wire.Status(e) >= http.StatusInternalServerError && public.Cause != errDraining {
-		public.Cause = nil
+	if e.Cause == errDraining {
+		return e
 	}
-	return &public
+	return wire.Public(e)
 }
 
 func problemOf(e *leasehold.Error) wire.Problem {

@@ -58,12 +58,7 @@ func (v *visit) fail(err error) {
 	case errors.Is(err, errBusy):
 		status, text = http.StatusServiceUnavailable, errBusy.Error()
 	case errors.As(err, &e):
-		status, text = wire.FromError(e).Status, e.Error()
-		if e.Cause != nil {
-			shown := *e
-			shown.Cause = nil // it may name hosts and files
-			text = shown.Error()
-		}
+		status, text = wire.Status(e), wire.Public(e).Error()
 	}
 	if status >= http.StatusInternalServerError && v.ctx.Err() == nil {
 		v.s.o.Logger.Error("page failed", "path", v.r.URL.Path, "error", err, "request_id", v.requestID)

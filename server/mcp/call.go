@@ -91,5 +91,5 @@ func (c *call) logRefusal(err error) {
 	}
 	c.s.o.Logger.LogAttrs(c.ctx, level, "refused",
 		slog.String("tool", c.tool), slog.String("code", string(leasehold.ReasonOf(err))), slog.String("holder", c.holder()),
-		slog.Duration("took", time.Since(c.started)), slog.String("caller", c.caller().Name))
+		slog.Duration("took", time.Since(c.started)), slog.String("caller", c.caller().Name), slog.Any("error", err))
 }

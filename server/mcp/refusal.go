@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/leasehold/leasehold"
+	"github.com/leasehold/leasehold/wire"
 )
 
 // refuse makes the answer to a call that failed. A conflict with others is no error:
@@ -14,6 +15,9 @@ func (c *call) refuse(out Result, err error) (Result, bool) {
 		e = &leasehold.Error{Reason: leasehold.ReasonUnknown, Op: c.op, Cause: err}
 	}
 	c.logRefusal(e)
+	if c.session.held == nil && !errors.Is(e.Cause, errDraining) { // over HTTP
+		e = wire.Public(e)
+	}
 	out.Code, out.Message = string(e.Reason), e.Error()
 	out.QueueLength, out.RetryAfter = e.Waiting, seconds(e.RetryAfter)
 	if e.Current != nil {

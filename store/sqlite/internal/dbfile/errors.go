@@ -53,6 +53,19 @@ func (e *FileError) Error() string {
 	return s
 }
 
+// Public is what a server's clients may know: not where the file is.
+func (e *FileError) Public() string {
+	switch e.What {
+	case ErrFull:
+		return "its disk is full"
+	case ErrReadOnly:
+		return "its file cannot be written to"
+	case ErrDamaged:
+		return "its file is damaged"
+	}
+	return ""
+}
+
 func (e *FileError) Unwrap() []error {
 	var errs []error
 	for _, err := range []error{e.What, e.Cause} {
