@@ -110,7 +110,14 @@ func (a *app) acquire(ctx context.Context, s leasehold.Store, f acquireFlags) er
 		}
 		return err
 	}
-	return a.printGrant(g, f.wait != 0)
+	if err := a.printGrant(g, f.wait != 0); err != nil {
+		if own {
+			releaseOwn(s, r)
+			return fmt.Errorf("%w; the lease was released, as nobody has its id", err)
+		}
+		return err
+	}
+	return nil
 }
 
 // acquireOnce makes one acquire, which may wait.
@@ -169,12 +176,16 @@ func mayComeBack(err error) bool {
 }
 
 // releaseUnclaimed releases a lease that may have been granted although the
-// command failed: the answer was lost, or the wait was cancelled as it ended. No
-// other process knows the id.
+// command failed: the answer was lost, or the wait was cancelled as it ended.
 func releaseUnclaimed(s leasehold.Store, r leasehold.AcquireRequest, err error) {
 	if !errors.Is(err, leasehold.ErrUnknown) && leasehold.ReasonOf(err) != leasehold.ReasonCancelled {
 		return
 	}
+	releaseOwn(s, r)
+}
+
+// releaseOwn releases the lease of an id that no other process knows.
+func releaseOwn(s leasehold.Store, r leasehold.AcquireRequest) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	_, _ = s.Release(ctx, leasehold.ReleaseRequest{ID: r.ID, Resource: r.Resource, Why: leasehold.WhyAbandoned})

@@ -34,7 +34,7 @@ func checkSource(r *http.Request, hosts []string) *refusal {
 			r.Host, strings.Join(hosts, ", "))
 	}
 	for _, origin := range r.Header.Values("Origin") {
-		if !sameOrigin(r, origin, name, port) {
+		if !sameOrigin(r.TLS != nil, origin, name, port) {
 			return forbidden("Origin", "%.80q is foreign; pages of other origins may not speak to this listener", origin)
 		}
 	}
@@ -59,13 +59,13 @@ func splitHost(host string) (name, port string, ok bool) {
 
 // sameOrigin reports whether the origin is the very one that was addressed.
 // Another port of this machine is another origin: anything may run there.
-func sameOrigin(r *http.Request, origin, name, port string) bool {
+func sameOrigin(tls bool, origin, name, port string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
 		return false
 	}
 	scheme, standard := "http", "80"
-	if r.TLS != nil {
+	if tls {
 		scheme, standard = "https", "443"
 	}
 	originName, originPort, ok := splitHost(u.Host)

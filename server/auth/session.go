@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"strings"
 	"time"
 
 	"github.com/leasehold/leasehold"
@@ -122,7 +123,8 @@ func cookieName(r *http.Request) string {
 func setCookie(w http.ResponseWriter, r *http.Request, value string, age time.Duration) {
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName(r), Value: value, Path: ConsolePath, MaxAge: int(age.Seconds()),
-		Secure: r.TLS != nil, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure:   r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https:"), // of a proxy, that ends TLS
+		HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 }
 
@@ -249,7 +251,8 @@ func (g *Guard) checkPage(r *http.Request, tokens *table) *refusal {
 	name, port, _ := splitHost(r.Host)
 	origins := r.Header.Values("Origin")
 	for _, origin := range origins {
-		if !sameOrigin(r, origin, name, port) {
+		// With tokens a proxy may stand in front and end TLS.
+		if !sameOrigin(r.TLS != nil, origin, name, port) && (tokens == nil || !sameOrigin(true, origin, name, port)) {
 			return forbidden("Origin", "%.80q is foreign; only pages of this server may change anything", origin)
 		}
 	}

@@ -104,6 +104,24 @@ func TestSessionCookie(t *testing.T) {
 	}
 }
 
+// Behind a proxy that ends TLS the browser keeps the cookie to TLS as well.
+func TestSessionCookieBehindProxy(t *testing.T) {
+	path := tokenPath(t)
+	secret := mustCreate(t, path, TokenSpec{Name: "eyes", Roles: []Role{RoleReader}})
+	g, _ := newGuard(t, Options{TokenFile: path})
+	r, w := page("POST", "/console/login", nil, "Origin: https://localhost:8105"), httptest.NewRecorder()
+	if _, err := g.Login(w, r, secret, RoleReader); err != nil {
+		t.Fatal(err)
+	}
+	cookies := w.Result().Cookies()
+	if len(cookies) != 1 || !cookies[0].Secure {
+		t.Errorf("the cookie is %v, want a secure one", cookies)
+	}
+	if who, _ := visitor(g, page("GET", "/console/", cookies)); who != "eyes" {
+		t.Errorf("the visitor is %q, want eyes", who)
+	}
+}
+
 // A session ends at its time, and with its token.
 func TestSessionsEnd(t *testing.T) {
 	path := tokenPath(t)
@@ -179,7 +197,6 @@ func TestConsoleRequests(t *testing.T) {
 		{"POST", []string{form, "Sec-Fetch-Site: same-origin"}, 204},
 		{"POST", []string{form}, 403},
 		{"POST", []string{form, "Origin: null"}, 403},
-		{"POST", []string{form, "Origin: https://localhost:8105"}, 403},
 		{"POST", []string{form, "Origin: http://localhost:9999"}, 403},
 		{"POST", []string{form, own, "Sec-Fetch-Site: same-site"}, 403},
 		{"POST", []string{"Content-Type: application/json", own}, 415},
@@ -188,6 +205,21 @@ func TestConsoleRequests(t *testing.T) {
 			if _, status := visitor(g, page(try.method, "/console/x", nil, try.headers...)); status != try.status {
 				t.Errorf("%s %v %s = %d, want %d", try.method, try.headers, what, status, try.status)
 			}
+		}
+	}
+	// A proxy that ends TLS may stand in front of a listener with tokens only.
+	for host, origin := range map[string]string{"localhost:8105": "https://localhost:8105", "localhost": "https://localhost"} {
+		headers := []string{"Host: " + host, form, "Origin: " + origin}
+		if _, status := visitor(closed, page("POST", "/console/x", nil, headers...)); status != 204 {
+			t.Errorf("%v with tokens = %d, want 204", headers, status)
+		}
+		if _, status := visitor(open, page("POST", "/console/x", nil, headers...)); status != 403 {
+			t.Errorf("%v without = %d, want 403", headers, status)
+		}
+	}
+	for _, origin := range []string{"https://localhost", "https://evil.example:8105", "http://localhost"} {
+		if _, status := visitor(closed, page("POST", "/console/x", nil, form, "Origin: "+origin)); status != 403 {
+			t.Errorf("Origin %s of localhost:8105 = %d, want 403", origin, status)
 		}
 	}
 	if name, _ := visitor(open, page("GET", "/console/", nil)); name != "local" {

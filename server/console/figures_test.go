@@ -60,6 +60,7 @@ func TestMeasure(t *testing.T) {
 	records := []leasehold.Record{ // newest first
 		{At: at(47), Kind: leasehold.KindReleased, Resource: "old", Token: 9, Before: active, After: released},
 		{At: at(40), Kind: leasehold.KindFailed, Resource: "a", Holder: "c", Details: map[string]string{"waited_ms": "5000"}},
+		{At: at(39), Kind: leasehold.KindFailed, Resource: "a", Holder: "c", Why: "superseded", Details: map[string]string{"waited_ms": "4000"}},
 		{At: at(30), Kind: leasehold.KindExpired, Resource: "a", Token: 2, Before: active, After: expired},
 		{At: at(10), Kind: leasehold.KindAcquired, Resource: "a", Holder: "b", Token: 2, After: active, Details: map[string]string{"waited_ms": "9000"}},
 		{At: at(10), Kind: leasehold.KindReleased, Resource: "a", Token: 1, Before: active, After: released},

@@ -70,6 +70,7 @@ func measure(records []leasehold.Record, from, to time.Time) figures {
 			} else {
 				f.Unmeasured++
 			}
+		case r.Why == string(leasehold.ReasonSuperseded): // the wait went on by another request
 		case r.Kind == leasehold.KindFailed:
 			slot[2]++
 			f.Failed++

@@ -225,7 +225,7 @@ func (s *state) dropPosition(now machine.Instant, row machine.Row) {
 // supersede ends a wait because a later request of its client replaces it.
 func (s *state) supersede(now machine.Instant, old *waiter) {
 	old.left = true
-	s.recordFailure(now, now, old, "superseded")
+	s.recordFailure(now, now, old, string(leasehold.ReasonSuperseded))
 	s.batches.send(old, answer{err: s.waitError(now, old, leasehold.ReasonSuperseded, nil)})
 }
 
