@@ -330,6 +330,67 @@ func TestRecoveryClosesACycle(t *testing.T) {
 	})
 }
 
+// A cycle that only a grant closed whose commit failed is none: the wait goes on.
+func TestVoidGrantClosesNoCycle(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		request := func(holder, resource string) leasehold.AcquireRequest {
+			return leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: time.Hour, Sequence: true}
+		}
+		x, z := acquire(t, e, "x", "a", time.Hour), acquire(t, e, "z", "c", time.Hour)
+		forX := wait(t.Context(), e, request("b", "x"))
+		forZ := wait(t.Context(), e, request("b", "z"))
+		wait(t.Context(), e, request("c", "x")) // behind b
+		d.failNext(unwritten)
+		_, err := e.Release(t.Context(), leasehold.ReleaseRequest{ID: x.ID}) // b has x, in memory
+		wantReason(t, "Release on a failing disk", err, leasehold.ReasonUnavailable)
+		synctest.Wait()
+		e.inspect(func() { checkSets(t, e) })
+		if len(forX)+len(forZ) > 0 {
+			t.Fatal("a waiter was answered by what is void")
+		}
+		release(t, e, z)
+		if b := <-forZ; b.err != nil {
+			t.Errorf("Wait of b for z = %v", b.err)
+		}
+		if got, want := d.kinds("z"), []leasehold.Kind{leasehold.KindAcquired, leasehold.KindReleased, leasehold.KindAcquired}; !slices.Equal(got, want) {
+			t.Errorf("history %v, want %v", got, want)
+		}
+		release(t, e, x)
+		if b := <-forX; b.err != nil {
+			t.Errorf("Wait of b for x = %v", b.err)
+		}
+	})
+}
+
+// A client asks again before the refusal of its wait is durable, which then is void: the
+// newer request has the position.
+func TestAskedAgainDuringAVoidRefusal(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		request := func(holder, resource string) leasehold.AcquireRequest {
+			return leasehold.AcquireRequest{Resource: resource, Holder: holder, ID: leasehold.NewID(), TTL: time.Hour, Sequence: true}
+		}
+		x, z := acquire(t, e, "x", "a", time.Hour), acquire(t, e, "z", "c", time.Hour)
+		ofX, ofZ := request("b", "x"), request("b", "z")
+		wait(t.Context(), e, ofX)
+		older := wait(t.Context(), e, ofZ)
+		wait(t.Context(), e, request("c", "x")) // behind b
+		d.set(func(d *disk) { d.slowness = time.Second })
+		d.failNext(unwritten)
+		for _, id := range []leasehold.ID{x.ID, ofX.ID} { // b has x, and gives it to c
+			go e.Release(t.Context(), leasehold.ReleaseRequest{ID: id})
+			synctest.Wait()
+		}
+		newer := wait(t.Context(), e, ofZ)
+		wantReason(t, "the older wait", (<-older).err, leasehold.ReasonSuperseded)
+		e.inspect(func() { checkSets(t, e) })
+		release(t, e, z)
+		if b := <-newer; b.err != nil {
+			t.Errorf("the newer wait = %v", b.err)
+		}
+		d.checkSeqs(t)
+	})
+}
+
 // Who waits with the id that a transfer gives it gets the lease by it, and waits no more.
 func TestTransferToTheWaiterItself(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {
@@ -449,6 +510,60 @@ func TestWaiterComesBeforeTheTimer(t *testing.T) {
 			t.Errorf("Wait = %v", a.err)
 		}
 	})
+}
+
+// The same of sets, and of what a waiter for a set no longer keeps free.
+func TestWaiterOfASetComesBeforeTheTimer(t *testing.T) {
+	type request = leasehold.AcquireRequest
+	plain := func(holder string) request { return request{Resource: "r", Holder: holder, TTL: time.Hour} }
+	set := func(holder string, ttl time.Duration) request {
+		return request{Claims: leasehold.Resources("q", "r"), Holder: holder, TTL: ttl}
+	}
+	for name, tt := range map[string]struct {
+		held   []request
+		before []request // wait before it, and keep it free
+		first  request
+		second request
+	}{
+		"a name behind a set":             {[]request{set("h", time.Second)}, nil, plain("first"), plain("second")},
+		"a set behind a name":             {[]request{{Resource: "r", Holder: "h", TTL: time.Second}}, nil, set("first", time.Hour), plain("second")},
+		"a name behind a reservation":     {[]request{{Resource: "q", Holder: "h", TTL: time.Hour}}, []request{set("large", time.Second)}, plain("first"), plain("second")},
+		"a set behind a reservation":      {[]request{{Resource: "q", Holder: "h", TTL: time.Hour}}, []request{set("large", time.Second)}, claim("first", leasehold.Resources("r", "s")...), plain("second")},
+		"a set that keeps nothing free":   {[]request{{Resource: "r", Holder: "h", TTL: 3 * time.Second}}, nil, set("first", time.Second), plain("second")},
+		"a set, and one that it excludes": {[]request{set("h", time.Second)}, nil, plain("first"), set("second", time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, e *Engine, d *disk) {
+				for _, r := range tt.held {
+					mustAcquire(t, e, r)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				for _, r := range tt.before {
+					r.Timeout = leasehold.NoTimeout
+					wait(ctx, e, r)
+				}
+				tt.first.Timeout = leasehold.NoTimeout
+				first := wait(t.Context(), e, tt.first)
+				time.Sleep(900 * time.Millisecond)
+				if name == "a set that keeps nothing free" {
+					time.Sleep(2 * time.Second)
+				}
+				e.inspect(func() {
+					now := e.clock.now()
+					now.Clock += machine.Time(100 * time.Millisecond)
+					out := e.tryAcquire(now, e.config.Fill(tt.second), leasehold.NewID(), nil)
+					e.apply(now, out)
+					if out.Granted {
+						t.Errorf("the request got %+v, want it refused", out.Row)
+					}
+				})
+				if a := <-first; a.err != nil {
+					t.Errorf("Wait = %v", a.err)
+				}
+			})
+		})
+	}
 }
 
 // A wait for other modes of a lease names who is in its way, not the lease itself.

@@ -2,6 +2,7 @@ package local
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,8 +117,8 @@ func (s *state) ready() error {
 // tryAcquire runs the rule on a request that is filled in. Rank is its position; nil:
 // it has none yet.
 func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id leasehold.ID, rank *position) machine.Outcome {
-	if rank == nil && s.queues[r.Resource] != nil {
-		s.serveBefore(now, s.table.row(r.Resource))
+	if rank == nil && s.present.Len() > 0 {
+		s.serveBefore(now, r)
 	}
 	fresh := s.fresh(id)
 	s.checkLimits(now, r.Resource, r.Caller, &fresh)
@@ -131,12 +132,28 @@ func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id l
 	return machine.Acquire(now, r, fresh, conflicts, s.table.known(r.ID), machine.Standard)
 }
 
-// serveBefore gives a lease that has ended to who waits for it before a request that is
-// here sooner than the timer. (Requests for sets yield to all who wait.)
-func (s *state) serveBefore(now machine.Instant, row machine.Row) {
-	if row.State.Locked() && row.Ends <= now.Clock {
-		s.apply(now, machine.Expire(now, row))
+// serveBefore gives what has ended, and what is no longer kept free, to who waits for it
+// before a request that is here sooner than the timer.
+func (s *state) serveBefore(now machine.Instant, r leasehold.AcquireRequest) {
+	if s.table.due.Len() > 0 && s.table.due.First().row.Ends <= now.Clock {
+		r.Claims = slices.Clone(r.Claims)
+		for i := range r.Claims {
+			r.Claims[i].Mode = leasehold.Exclusive // who waits for a reader's end may exclude this reader
+		}
+		var ended []*entry
+		s.overlapping(r, func(ent *entry, _ leasehold.Claim) bool {
+			if ent.row.Ends <= now.Clock {
+				ended = append(ended, ent)
+			}
+			return true
+		})
+		for _, ent := range ended {
+			if ent.row.State.Locked() { // still: some are there more than once
+				s.apply(now, machine.Expire(now, ent.row))
+			}
+		}
 	}
+	s.lapseReservations(now)
 }
 
 func (s *state) fresh(id leasehold.ID) machine.Fresh {

@@ -132,6 +132,9 @@ func (s *state) refuseAllCycles(now machine.Instant) {
 	}
 }
 
+// whyDeadlock is in the record of a wait that was refused after it began.
+const whyDeadlock = "deadlock"
+
 // refuseCycle refuses the wait if it is in a cycle.
 func (s *state) refuseCycle(now machine.Instant, w *waiter) {
 	cycle := s.checkWait(now, w)
@@ -140,10 +143,10 @@ func (s *state) refuseCycle(now machine.Instant, w *waiter) {
 	}
 	p := w.position
 	s.removeWaiter(p, false)
-	w.left = true
+	w.granted = true // or rather refused: if the commit fails it waits on
 	err := s.waitError(now, w, leasehold.ReasonDeadlock, nil)
 	err.Cycle = cycle
-	s.recordFailedWait(now, now, w, "deadlock", cycle)
+	s.recordFailedWait(now, now, w, whyDeadlock, cycle)
 	s.batches.send(w, answer{err: err})
 	s.serveBehind(now, p)
 }
