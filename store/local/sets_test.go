@@ -391,6 +391,32 @@ func TestAskedAgainDuringAVoidRefusal(t *testing.T) {
 	})
 }
 
+// Where many wait for parts of the same, one more that nobody waits for is found to be in
+// no cycle without a look at whom each of them waits for.
+func TestCycleAmongManyIsSoonExcluded(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		acquire(t, e, "all", "h", time.Hour)
+		ctx, stop := context.WithCancel(t.Context())
+		defer synctest.Wait()
+		defer stop()
+		const n = 100
+		for i := range n {
+			r := claim(fmt.Sprint("w", i), leasehold.Resources("all", fmt.Sprint("r", i))...)
+			r.Sequence = true
+			wait(ctx, e, r)
+		}
+		e.inspect(func() {
+			var last *waiter
+			for last = range e.sequences[fmt.Sprint("w", n-1)] {
+			}
+			now := e.clock.now()
+			if allocs := testing.AllocsPerRun(10, func() { e.checkWait(now, last) }); allocs > n/4 {
+				t.Errorf("a search allocates %v times, as often as it looks at a waiter", allocs)
+			}
+		})
+	})
+}
+
 // Who waits with the id that a transfer gives it gets the lease by it, and waits no more.
 func TestTransferToTheWaiterItself(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {

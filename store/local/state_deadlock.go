@@ -21,6 +21,9 @@ type waitGraph struct {
 
 // cycle returns the cycle that the waiter is in, or nil.
 func (g waitGraph) cycle(w *waiter) []leasehold.WaitEdge {
+	if !g.wanted(w.req.Holder) {
+		return nil
+	}
 	first := true
 	return machine.Cycle(w.req.Holder, func(holder string) []leasehold.WaitEdge {
 		if first { // by this waiter, and not by another of its holder
@@ -29,6 +32,49 @@ func (g waitGraph) cycle(w *waiter) []leasehold.WaitEdge {
 		}
 		return g.edgesOf(holder)
 	})
+}
+
+// wanted says whether a waiter in sequence may wait for the holder. If none does, as is
+// most often so, the holder is in no cycle. To search for one where many wait for parts
+// of the same takes the square of their number, under the lock. A holder of very many
+// leases is not worth the look.
+func (g waitGraph) wanted(holder string) (found bool) {
+	looked := 0
+	has := func(ent *entry) bool {
+		looked++
+		found = looked > stepSize || ent.row.State.Locked() && g.waitedFor(ent.row) && g.inSequence(ent.row.Covers(), nil)
+		return !found
+	}
+	g.table.ofHolder(holder, "", has)
+	if g.to == holder && !found {
+		has(g.table.rows[g.moved])
+	}
+	g.present.Ascend(func(p *position) bool {
+		found = found || p.holder == holder && g.inSequence(p.covers(), p)
+		return !found
+	})
+	return found
+}
+
+// inSequence says whether a waiter in sequence behind the position, or anyone if it is
+// nil, may wait for the claims.
+func (g waitGraph) inSequence(claims []leasehold.Claim, p *position) bool {
+	apart := func(q *position) bool {
+		return !q.waiter.req.Sequence || p != nil && !ahead(p, q)
+	}
+	for _, c := range claims {
+		none := true
+		if q := g.queues[c.Pattern]; c.Namespace == "" && q != nil {
+			q.present.Ascend(func(q *position) bool {
+				none = apart(q)
+				return none
+			})
+		}
+		if !none || !g.reserving.Candidates(c, apart) {
+			return true
+		}
+	}
+	return false
 }
 
 // edgesOf returns whom all waiters of a holder wait for.
