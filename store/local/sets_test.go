@@ -592,6 +592,36 @@ func TestWaiterOfASetComesBeforeTheTimer(t *testing.T) {
 	}
 }
 
+// When leases end together the waiters for each of them are served in one order, also
+// who keeps nothing free any more.
+func TestLeasesThatEndTogether(t *testing.T) {
+	for _, names := range [][2]string{{"x", "y"}, {"y", "x"}} { // whichever ends first
+		bubble(t, func(t *testing.T, e *Engine, d *disk) {
+			acquire(t, e, "x", "h", 3*time.Second)
+			acquire(t, e, "y", "h", 3*time.Second)
+			r := claim("first", leasehold.Resources(names[0], "z")...)
+			r.TTL = time.Second
+			first := wait(t.Context(), e, r)
+			time.Sleep(2 * time.Second)
+			second := wait(t.Context(), e, claim("second", leasehold.Resources(names[1], "z")...))
+			time.Sleep(1500 * time.Millisecond)
+			if len(first) != 1 || len(second) != 0 {
+				t.Errorf("%d and %d waiters are answered, want the first alone", len(first), len(second))
+			}
+			for _, w := range []<-chan answer{first, second} {
+				select {
+				case a := <-w:
+					if a.err != nil {
+						t.Errorf("Wait = %v", a.err)
+					}
+				case <-time.After(time.Minute):
+					t.Error("a waiter was never answered")
+				}
+			}
+		})
+	}
+}
+
 // A wait for other modes of a lease names who is in its way, not the lease itself.
 func TestUpgradeNamesTheOther(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, d *disk) {

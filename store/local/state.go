@@ -135,25 +135,21 @@ func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id l
 // serveBefore gives what has ended, and what is no longer kept free, to who waits for it
 // before a request that is here sooner than the timer.
 func (s *state) serveBefore(now machine.Instant, r leasehold.AcquireRequest) {
+	var ended machine.Outcome
 	if s.table.due.Len() > 0 && s.table.due.First().row.Ends <= now.Clock {
 		r.Claims = slices.Clone(r.Claims)
 		for i := range r.Claims {
 			r.Claims[i].Mode = leasehold.Exclusive // who waits for a reader's end may exclude this reader
 		}
-		var ended []*entry
 		s.overlapping(r, func(ent *entry, _ leasehold.Claim) bool {
-			if ent.row.Ends <= now.Clock {
-				ended = append(ended, ent)
+			if ent.due >= 0 && ent.row.Ends <= now.Clock {
+				s.table.lapse(ent)
+				ended.Steps = append(ended.Steps, machine.Expire(now, ent.row).Steps...)
 			}
 			return true
 		})
-		for _, ent := range ended {
-			if ent.row.State.Locked() { // still: some are there more than once
-				s.apply(now, machine.Expire(now, ent.row))
-			}
-		}
 	}
-	s.lapseReservations(now)
+	s.apply(now, ended)
 }
 
 func (s *state) fresh(id leasehold.ID) machine.Fresh {
@@ -202,8 +198,8 @@ func (s *state) apply(now machine.Instant, out machine.Outcome) *batch {
 	if len(out.Steps) > 0 {
 		s.batches.pending.decided++
 	}
-	var freed []leasehold.Claim // of sets, and for them
-	for i := range out.Steps {  // by pointer: a step is long
+	freed := s.lapsed(now)     // of sets, and for them
+	for i := range out.Steps { // by pointer: a step is long
 		freed = s.freed(&out.Steps[i], freed)
 		s.applyStep(now, &out.Steps[i])
 	}

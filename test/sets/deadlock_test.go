@@ -37,14 +37,7 @@ func TestDeadlocks(t *testing.T) {
 // for whom.
 func (d *driver) verifyNoCycle() {
 	d.Helper()
-	waits := map[[2]string]bool{}
-	for _, p := range d.m.places {
-		if p.Sequence && p.present != nil {
-			for _, holder := range d.m.edges(p, nil, "") {
-				waits[[2]string{p.Holder, holder}] = true
-			}
-		}
-	}
+	waits := d.m.graph(nil, "")
 	for _, via := range holders {
 		for _, from := range holders {
 			for _, to := range holders {

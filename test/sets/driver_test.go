@@ -263,7 +263,10 @@ func (d *driver) verifyRefusal(c *call) {
 		d.verifyReserved(c, e)
 	case e.Reason == leasehold.ReasonDeadlock && w.reason == e.Reason:
 		d.deadlocks++
-		d.verifyCycle(c, e.Cycle)
+		d.verifyCycle(describe(c.AcquireRequest, true), c.Holder, e.Cycle, w.graph)
+		if first := e.Cycle[0].Claim; !slices.Contains(covers(c.Resource, c.Claims), first) {
+			d.fail("%s = the cycle %v, which does not start with the request", describe(c.AcquireRequest, true), e.Cycle)
+		}
 	case e.Reason != w.reason:
 		d.fail("%s = %v, want %s", describe(c.AcquireRequest, true), c.err, w.reason)
 	}
@@ -326,21 +329,21 @@ func (d *driver) verifyOverlap(c *call, got *leasehold.Overlap, claims, held []l
 	}
 }
 
-// verifyCycle expects a closed chain that starts with the request.
-func (d *driver) verifyCycle(c *call, cycle []leasehold.WaitEdge) {
+// verifyCycle expects a closed chain from the holder over others, who all wait so.
+func (d *driver) verifyCycle(what, holder string, cycle []leasehold.WaitEdge, graph waitGraph) {
 	d.Helper()
-	at := c.Holder
+	at := holder
 	for i, edge := range cycle {
-		if edge.Holder != at || edge.HeldBy == c.Holder != (i == len(cycle)-1) {
-			d.fail("%s = the cycle %v, which does not go from %s back to it", describe(c.AcquireRequest, true), cycle, c.Holder)
+		if edge.Holder != at || edge.HeldBy == holder != (i == len(cycle)-1) {
+			d.fail("%s = the cycle %v, which does not go from %s back to it", what, cycle, holder)
 		}
-		if i == 0 && !slices.Contains(covers(c.Resource, c.Claims), edge.Claim) {
-			d.fail("%s = the cycle %v, which does not start with the request", describe(c.AcquireRequest, true), cycle)
+		if !graph[[2]string{edge.Holder, edge.HeldBy}] {
+			d.fail("%s = the cycle %v, but %s does not wait for %s", what, cycle, edge.Holder, edge.HeldBy)
 		}
 		at = edge.HeldBy
 	}
-	if at != c.Holder || len(cycle) == 0 {
-		d.fail("%s = the cycle %v, want one back to %s", describe(c.AcquireRequest, true), cycle, c.Holder)
+	if at != holder || len(cycle) == 0 {
+		d.fail("%s = the cycle %v, want one back to %s", what, cycle, holder)
 	}
 }
 

@@ -73,8 +73,9 @@ type answer struct {
 	notes  []leasehold.Note
 	reason leasehold.Reason
 
-	blockers []*lease // that may be named as the one in the way
-	kept     []*place // reservations that may be named
+	blockers []*lease  // that may be named as the one in the way
+	kept     []*place  // reservations that may be named
+	graph    waitGraph // of which a cycle is
 }
 
 func (a *answer) refuse(reason leasehold.Reason) *answer {
@@ -272,8 +273,7 @@ func (m *model) wait(r leasehold.AcquireRequest) *answer {
 	p.AcquireRequest = r
 	p.present, p.deadline = &answer{}, m.now+r.Timeout
 	if m.cycle(p, nil, "") {
-		m.drop(p)
-		return p.present.refuse(leasehold.ReasonDeadlock)
+		m.refuseCycle(p)
 	}
 	return p.present
 }
@@ -332,14 +332,15 @@ func (m *model) release(l *lease, text string) {
 	m.serve()
 }
 
-// transfer moves a lease, unless its new holder would then wait for itself.
-func (m *model) transfer(l *lease, to string, id leasehold.ID) leasehold.Reason {
+// transfer moves a lease, unless its new holder would then wait for itself: by the graph
+// that it answers.
+func (m *model) transfer(l *lease, to string, id leasehold.ID) (leasehold.Reason, waitGraph) {
 	if l.breaking {
-		return leasehold.ReasonBreaking
+		return leasehold.ReasonBreaking, nil
 	}
 	for _, p := range m.places {
 		if p.Holder == to && m.cycle(p, l, to) {
-			return leasehold.ReasonDeadlock
+			return leasehold.ReasonDeadlock, m.graph(l, to)
 		}
 	}
 	delete(m.ended, l.former) // only the last one is remembered
@@ -347,7 +348,7 @@ func (m *model) transfer(l *lease, to string, id leasehold.ID) leasehold.Reason 
 	m.ended[l.id] = ending{l.resource, leasehold.ReasonReleased}
 	l.holder, l.id, l.notes = to, id, nil
 	m.serve()
-	return ""
+	return "", nil
 }
 
 // breakLeases ends leases after the period.
@@ -479,8 +480,29 @@ func (m *model) edges(p *place, moved *lease, to string) (holders []string) {
 func (m *model) refuseCycles(holder string) {
 	for _, p := range slices.Clone(m.places) {
 		if p.Holder == holder && p.present != nil && m.cycle(p, nil, "") {
-			m.drop(p)
-			p.present.refuse(leasehold.ReasonDeadlock)
+			m.refuseCycle(p)
 		}
 	}
+}
+
+func (m *model) refuseCycle(p *place) {
+	p.present.graph = m.graph(nil, "")
+	m.drop(p)
+	p.present.refuse(leasehold.ReasonDeadlock)
+}
+
+// waitGraph has who waits for whom.
+type waitGraph map[[2]string]bool
+
+// graph is of the holders whose requests are one sequence.
+func (m *model) graph(moved *lease, to string) waitGraph {
+	g := waitGraph{}
+	for _, p := range m.places {
+		if p.Sequence && p.present != nil {
+			for _, holder := range m.edges(p, moved, to) {
+				g[[2]string{p.Holder, holder}] = true
+			}
+		}
+	}
+	return g
 }
