@@ -105,14 +105,15 @@ func checkSets(t *testing.T, e *Engine) {
 }
 
 // TestSetsUnderFailingCommits: whatever waits, leaves, comes back, ends and fails to be
-// written, the indexes agree with rows and queues, no two live leases conflict, and at
-// the end everybody who waits for something free has it.
+// written, the indexes agree with rows and queues, no two live leases conflict, nobody in
+// sequence waits for itself, and everybody who waits for something free has it.
 func TestSetsUnderFailingCommits(t *testing.T) {
 	for seed := range uint64(soak.Rounds(10, 200)) {
 		bubble(t, func(t *testing.T, e *Engine, d *disk) {
 			random := rand.New(rand.NewPCG(seed, 15))
 			faults := rand.New(rand.NewPCG(seed, 16)) // the committer's own
 			d.set(func(d *disk) {
+				d.slowness = time.Duration(seed%2) * 300 * time.Millisecond // more is decided on top
 				d.failCommit = func(int) fault {
 					if n := faults.IntN(20); n < 2 {
 						return fault(n + 1)
@@ -131,6 +132,7 @@ func TestSetsUnderFailingCommits(t *testing.T) {
 					if e.down == nil {
 						checkSets(t, e)
 						checkExclusion(t, e)
+						checkCycles(t, e)
 					}
 				})
 			}
@@ -161,7 +163,7 @@ func (c *setClient) act(t *testing.T, random *rand.Rand) {
 	case len(c.held) > 0 && action < 3:
 		g := c.held[0]
 		c.held = c.held[1:]
-		_, _ = c.e.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Note: "n"})
+		go c.e.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Note: "n"}) // others go on meanwhile
 	case c.waiting == nil:
 		ctx, stop := context.WithCancel(t.Context())
 		c.stop = stop
@@ -235,6 +237,33 @@ func checkExclusion(t *testing.T, e *Engine) {
 		}
 		return true
 	})
+}
+
+// checkCycles fails if a holder in sequence waits for itself, over others or not, by the
+// closure of whom each waits for.
+func checkCycles(t *testing.T, e *Engine) {
+	t.Helper()
+	g := waitGraph{state: &e.state, now: e.clock.now()}
+	waits := map[[2]string]bool{}
+	for holder := range e.sequences {
+		for _, edge := range g.edgesOf(holder) {
+			waits[[2]string{holder, edge.HeldBy}] = true
+		}
+	}
+	for via := range e.sequences {
+		for from := range e.sequences {
+			for to := range e.sequences {
+				if waits[[2]string{from, via}] && waits[[2]string{via, to}] {
+					waits[[2]string{from, to}] = true
+				}
+			}
+		}
+	}
+	for holder := range e.sequences {
+		if waits[[2]string{holder, holder}] {
+			t.Fatalf("%q waits for itself: %v", holder, g.edgesOf(holder))
+		}
+	}
 }
 
 // conflicting compares name by name, with the patterns of setClient expanded by hand.
