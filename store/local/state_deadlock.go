@@ -127,13 +127,15 @@ func (s *state) upgrades(r leasehold.AcquireRequest) bool {
 	return ent != nil && ent.row.Claims != nil && ent.row.State.Locked() && ent.row.Holder == r.Holder
 }
 
-// checkWait returns the cycle that a waiter closes, or nil. Without Sequence it closes
-// none.
+// checkWait returns the cycle that a new wait closes, or nil. That may be by another wait
+// of its holder, if somebody else who waits comes behind the new one. Without Sequence it
+// closes none.
 func (s *state) checkWait(now machine.Instant, w *waiter) []leasehold.WaitEdge {
-	if !w.req.Sequence {
+	g := waitGraph{state: s, now: now}
+	if !w.req.Sequence || !g.wanted(w.req.Holder) {
 		return nil
 	}
-	return waitGraph{state: s, now: now}.cycle(w)
+	return machine.Cycle(w.req.Holder, g.edgesOf)
 }
 
 // checkTransfer refuses a transfer after which the new holder would wait for itself, be
@@ -159,9 +161,7 @@ func (s *state) checkTransfer(now machine.Instant, out machine.Outcome) machine.
 
 // refuseCycles refuses the waits of a holder that a grant to it has closed to a cycle.
 func (s *state) refuseCycles(now machine.Instant, holder string) {
-	for w := range s.sequences[holder] {
-		s.refuseCycle(now, w)
-	}
+	s.refuseLatest(now, slices.Collect(maps.Keys(s.sequences[holder])))
 }
 
 // refuseAllCycles refuses, of the waits in a cycle, the latest.
@@ -170,8 +170,12 @@ func (s *state) refuseAllCycles(now machine.Instant) {
 	for _, of := range s.sequences {
 		all = slices.AppendSeq(all, maps.Keys(of))
 	}
-	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(b.position.order, a.position.order) })
-	for _, w := range all {
+	s.refuseLatest(now, all)
+}
+
+func (s *state) refuseLatest(now machine.Instant, waiters []*waiter) {
+	slices.SortFunc(waiters, func(a, b *waiter) int { return cmp.Compare(b.position.order, a.position.order) })
+	for _, w := range waiters {
 		if w.position.waiter == w { // and was not served meanwhile
 			s.refuseCycle(now, w)
 		}
@@ -183,7 +187,7 @@ const whyDeadlock = "deadlock"
 
 // refuseCycle refuses the wait if it is in a cycle.
 func (s *state) refuseCycle(now machine.Instant, w *waiter) {
-	cycle := s.checkWait(now, w)
+	cycle := waitGraph{state: s, now: now}.cycle(w)
 	if cycle == nil {
 		return
 	}

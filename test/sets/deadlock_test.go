@@ -22,6 +22,7 @@ func TestDeadlocks(t *testing.T) {
 			"transfer", "transfer", "release", "cancel", "break",
 		}
 		d.pauses = []int{0, 0, 0, 0, 0, 0, 1, 2}
+		d.several = rapid.Bool().Draw(t, "several waits of a holder")
 		for _, holder := range holders {
 			d.sequence[holder] = rapid.IntRange(0, 3).Draw(t, holder+" without sequence") > 0
 		}

@@ -272,7 +272,7 @@ func (m *model) wait(r leasehold.AcquireRequest) *answer {
 	r.Priority = p.Priority
 	p.AcquireRequest = r
 	p.present, p.deadline = &answer{}, m.now+r.Timeout
-	if m.cycle(p, nil, "") {
+	if p.Sequence && slices.ContainsFunc(m.places, func(q *place) bool { return q.Holder == p.Holder && m.cycle(q, nil, "") }) {
 		m.refuseCycle(p)
 	}
 	return p.present
@@ -459,7 +459,8 @@ func (m *model) cycle(from *place, moved *lease, to string) bool {
 
 // edges are the holders whom the waiter waits for: of leases in its way, and of
 // reservations ahead of it. Its holder's own reservation is none: that holder came
-// twice.
+// twice. Nor is the place before it in the queue of a name: that becomes an edge when it
+// is granted.
 func (m *model) edges(p *place, moved *lease, to string) (holders []string) {
 	for _, l := range m.blockers(p.AcquireRequest) {
 		if l == moved {
@@ -469,16 +470,17 @@ func (m *model) edges(p *place, moved *lease, to string) (holders []string) {
 		}
 	}
 	for _, r := range m.reservations(p.AcquireRequest, p.Priority, p.order) {
-		if r.Holder != p.Holder {
+		if r.Holder != p.Holder && (r.Claims != nil || p.Claims != nil) {
 			holders = append(holders, r.Holder)
 		}
 	}
 	return holders
 }
 
-// refuseCycles refuses the waits of a holder that a grant to it made endless.
+// refuseCycles refuses the waits of a holder that a grant to it made endless, the latest
+// first.
 func (m *model) refuseCycles(holder string) {
-	for _, p := range slices.Clone(m.places) {
+	for _, p := range slices.SortedFunc(slices.Values(m.places), func(a, b *place) int { return cmp.Compare(b.order, a.order) }) {
 		if p.Holder == holder && p.present != nil && m.cycle(p, nil, "") {
 			m.refuseCycle(p)
 		}
