@@ -108,10 +108,10 @@ func (g waitGraph) edges(w *waiter, edges []leasehold.WaitEdge) []leasehold.Wait
 	}
 	g.eachReservation(g.now, w.req, w.position, func(p *position, c leasehold.Claim) bool {
 		// A holder does not wait for itself because it came twice. One that waits for
-		// the same as this waiter, and for nothing else, adds nobody whom this one does
-		// not wait for.
+		// the same as this waiter adds nobody whom this one does not wait for, if neither
+		// waits for anything else.
 		of := g.sequences[p.holder]
-		same := len(of) == 1 && of[p.waiter] && slices.Equal(p.claims, w.req.Claims)
+		same := len(of) == 1 && of[p.waiter] && len(g.sequences[w.req.Holder]) == 1 && slices.Equal(p.claims, w.req.Claims)
 		if p.holder != w.req.Holder && !same {
 			add(p.holder, c)
 		}

@@ -278,8 +278,15 @@ func (m *model) wait(r leasehold.AcquireRequest) *answer {
 	return p.present
 }
 
-// serve grants to waiters, in their order, until there is none that can be decided.
+// serve grants to waiters, in their order, until there is none that can be decided. First
+// those are refused whose id is spent: they wait for nobody any more.
 func (m *model) serve() {
+	for _, p := range slices.Clone(m.places) {
+		if how, spent := m.ended[p.ID]; spent && !p.ID.IsZero() && p.present != nil && m.find(p.ID) == nil {
+			m.drop(p)
+			p.present.refuse(how.reason)
+		}
+	}
 	for m.serveOne() {
 	}
 }
