@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"sync"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/leasehold/leasehold"

@@ -102,7 +102,8 @@ func (e *Engine) reload(b *batch, cause error) (loaded, bool) {
 
 // resume starts to decide again. Waiters whose grants are void get their
 // positions back before anybody is served, and waits that failed are recorded
-// again, because they did fail.
+// again, because they did fail. Those refused for a cycle go back, too: what closed it
+// may be void.
 func (e *Engine) resume(l loaded, voids ...*batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,7 +118,7 @@ func (e *Engine) resume(l loaded, voids ...*batch) {
 	now := e.clock.now()
 	for _, b := range voids {
 		for _, r := range b.events {
-			if r.Kind == leasehold.KindFailed {
+			if r.Kind == leasehold.KindFailed && r.Why != whyDeadlock {
 				e.record(r)
 			}
 		}

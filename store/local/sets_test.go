@@ -105,14 +105,15 @@ func checkSets(t *testing.T, e *Engine) {
 }
 
 // TestSetsUnderFailingCommits: whatever waits, leaves, comes back, ends and fails to be
-// written, the indexes agree with rows and queues, no two live leases conflict, and at
-// the end everybody who waits for something free has it.
+// written, the indexes agree with rows and queues, no two live leases conflict, nobody in
+// sequence waits for itself, and everybody who waits for something free has it.
 func TestSetsUnderFailingCommits(t *testing.T) {
 	for seed := range uint64(soak.Rounds(10, 200)) {
 		bubble(t, func(t *testing.T, e *Engine, d *disk) {
 			random := rand.New(rand.NewPCG(seed, 15))
 			faults := rand.New(rand.NewPCG(seed, 16)) // the committer's own
 			d.set(func(d *disk) {
+				d.slowness = time.Duration(seed%2) * 300 * time.Millisecond // more is decided on top
 				d.failCommit = func(int) fault {
 					if n := faults.IntN(20); n < 2 {
 						return fault(n + 1)
@@ -131,6 +132,7 @@ func TestSetsUnderFailingCommits(t *testing.T) {
 					if e.down == nil {
 						checkSets(t, e)
 						checkExclusion(t, e)
+						checkCycles(t, e)
 					}
 				})
 			}
@@ -161,7 +163,7 @@ func (c *setClient) act(t *testing.T, random *rand.Rand) {
 	case len(c.held) > 0 && action < 3:
 		g := c.held[0]
 		c.held = c.held[1:]
-		_, _ = c.e.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Note: "n"})
+		go c.e.Release(t.Context(), leasehold.ReleaseRequest{ID: g.ID, Note: "n"}) // others go on meanwhile
 	case c.waiting == nil:
 		ctx, stop := context.WithCancel(t.Context())
 		c.stop = stop
@@ -235,6 +237,33 @@ func checkExclusion(t *testing.T, e *Engine) {
 		}
 		return true
 	})
+}
+
+// checkCycles fails if a holder in sequence waits for itself, over others or not, by the
+// closure of whom each waits for.
+func checkCycles(t *testing.T, e *Engine) {
+	t.Helper()
+	g := waitGraph{state: &e.state, now: e.clock.now()}
+	waits := map[[2]string]bool{}
+	for holder := range e.sequences {
+		for _, edge := range g.edgesOf(holder) {
+			waits[[2]string{holder, edge.HeldBy}] = true
+		}
+	}
+	for via := range e.sequences {
+		for from := range e.sequences {
+			for to := range e.sequences {
+				if waits[[2]string{from, via}] && waits[[2]string{via, to}] {
+					waits[[2]string{from, to}] = true
+				}
+			}
+		}
+	}
+	for holder := range e.sequences {
+		if waits[[2]string{holder, holder}] {
+			t.Fatalf("%q waits for itself: %v", holder, g.edgesOf(holder))
+		}
+	}
 }
 
 // conflicting compares name by name, with the patterns of setClient expanded by hand.
@@ -327,6 +356,93 @@ func TestRecoveryClosesACycle(t *testing.T) {
 			t.Errorf("b got %+v, want it to wait", <-ofB)
 		}
 		release(t, e, y)
+	})
+}
+
+// A cycle that only a grant closed whose commit failed is none: the wait goes on.
+func TestVoidGrantClosesNoCycle(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		request := func(holder, resource string) leasehold.AcquireRequest {
+			return leasehold.AcquireRequest{Resource: resource, Holder: holder, TTL: time.Hour, Sequence: true}
+		}
+		x, z := acquire(t, e, "x", "a", time.Hour), acquire(t, e, "z", "c", time.Hour)
+		forX := wait(t.Context(), e, request("b", "x"))
+		forZ := wait(t.Context(), e, request("b", "z"))
+		wait(t.Context(), e, request("c", "x")) // behind b
+		d.failNext(unwritten)
+		_, err := e.Release(t.Context(), leasehold.ReleaseRequest{ID: x.ID}) // b has x, in memory
+		wantReason(t, "Release on a failing disk", err, leasehold.ReasonUnavailable)
+		synctest.Wait()
+		e.inspect(func() { checkSets(t, e) })
+		if len(forX)+len(forZ) > 0 {
+			t.Fatal("a waiter was answered by what is void")
+		}
+		release(t, e, z)
+		if b := <-forZ; b.err != nil {
+			t.Errorf("Wait of b for z = %v", b.err)
+		}
+		if got, want := d.kinds("z"), []leasehold.Kind{leasehold.KindAcquired, leasehold.KindReleased, leasehold.KindAcquired}; !slices.Equal(got, want) {
+			t.Errorf("history %v, want %v", got, want)
+		}
+		release(t, e, x)
+		if b := <-forX; b.err != nil {
+			t.Errorf("Wait of b for x = %v", b.err)
+		}
+	})
+}
+
+// A client asks again before the refusal of its wait is durable, which then is void: the
+// newer request has the position.
+func TestAskedAgainDuringAVoidRefusal(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		request := func(holder, resource string) leasehold.AcquireRequest {
+			return leasehold.AcquireRequest{Resource: resource, Holder: holder, ID: leasehold.NewID(), TTL: time.Hour, Sequence: true}
+		}
+		x, z := acquire(t, e, "x", "a", time.Hour), acquire(t, e, "z", "c", time.Hour)
+		ofX, ofZ := request("b", "x"), request("b", "z")
+		wait(t.Context(), e, ofX)
+		older := wait(t.Context(), e, ofZ)
+		wait(t.Context(), e, request("c", "x")) // behind b
+		d.set(func(d *disk) { d.slowness = time.Second })
+		d.failNext(unwritten)
+		for _, id := range []leasehold.ID{x.ID, ofX.ID} { // b has x, and gives it to c
+			go e.Release(t.Context(), leasehold.ReleaseRequest{ID: id})
+			synctest.Wait()
+		}
+		newer := wait(t.Context(), e, ofZ)
+		wantReason(t, "the older wait", (<-older).err, leasehold.ReasonSuperseded)
+		e.inspect(func() { checkSets(t, e) })
+		release(t, e, z)
+		if b := <-newer; b.err != nil {
+			t.Errorf("the newer wait = %v", b.err)
+		}
+		d.checkSeqs(t)
+	})
+}
+
+// Where many wait for parts of the same, one more that nobody waits for is found to be in
+// no cycle without a look at whom each of them waits for.
+func TestCycleAmongManyIsSoonExcluded(t *testing.T) {
+	bubble(t, func(t *testing.T, e *Engine, d *disk) {
+		acquire(t, e, "all", "h", time.Hour)
+		ctx, stop := context.WithCancel(t.Context())
+		defer synctest.Wait()
+		defer stop()
+		const n = 100
+		for i := range n {
+			r := claim(fmt.Sprint("w", i), leasehold.Resources("all", fmt.Sprint("r", i))...)
+			r.Sequence = true
+			wait(ctx, e, r)
+		}
+		e.inspect(func() {
+			var last *waiter
+			for last = range e.sequences[fmt.Sprint("w", n-1)] {
+			}
+			now := e.clock.now()
+			if allocs := testing.AllocsPerRun(10, func() { e.checkWait(now, last) }); allocs > n/4 {
+				t.Errorf("a search allocates %v times, as often as it looks at a waiter", allocs)
+			}
+		})
 	})
 }
 
@@ -449,6 +565,90 @@ func TestWaiterComesBeforeTheTimer(t *testing.T) {
 			t.Errorf("Wait = %v", a.err)
 		}
 	})
+}
+
+// The same of sets, and of what a waiter for a set no longer keeps free.
+func TestWaiterOfASetComesBeforeTheTimer(t *testing.T) {
+	type request = leasehold.AcquireRequest
+	plain := func(holder string) request { return request{Resource: "r", Holder: holder, TTL: time.Hour} }
+	set := func(holder string, ttl time.Duration) request {
+		return request{Claims: leasehold.Resources("q", "r"), Holder: holder, TTL: ttl}
+	}
+	for name, tt := range map[string]struct {
+		held   []request
+		before []request // wait before it, and keep it free
+		first  request
+		second request
+	}{
+		"a name behind a set":             {[]request{set("h", time.Second)}, nil, plain("first"), plain("second")},
+		"a set behind a name":             {[]request{{Resource: "r", Holder: "h", TTL: time.Second}}, nil, set("first", time.Hour), plain("second")},
+		"a name behind a reservation":     {[]request{{Resource: "q", Holder: "h", TTL: time.Hour}}, []request{set("large", time.Second)}, plain("first"), plain("second")},
+		"a set behind a reservation":      {[]request{{Resource: "q", Holder: "h", TTL: time.Hour}}, []request{set("large", time.Second)}, claim("first", leasehold.Resources("r", "s")...), plain("second")},
+		"a set that keeps nothing free":   {[]request{{Resource: "r", Holder: "h", TTL: 3 * time.Second}}, nil, set("first", time.Second), plain("second")},
+		"a set, and one that it excludes": {[]request{set("h", time.Second)}, nil, plain("first"), set("second", time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, e *Engine, d *disk) {
+				for _, r := range tt.held {
+					mustAcquire(t, e, r)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				for _, r := range tt.before {
+					r.Timeout = leasehold.NoTimeout
+					wait(ctx, e, r)
+				}
+				tt.first.Timeout = leasehold.NoTimeout
+				first := wait(t.Context(), e, tt.first)
+				time.Sleep(900 * time.Millisecond)
+				if name == "a set that keeps nothing free" {
+					time.Sleep(2 * time.Second)
+				}
+				e.inspect(func() {
+					now := e.clock.now()
+					now.Clock += machine.Time(100 * time.Millisecond)
+					out := e.tryAcquire(now, e.config.Fill(tt.second), leasehold.NewID(), nil)
+					e.apply(now, out)
+					if out.Granted {
+						t.Errorf("the request got %+v, want it refused", out.Row)
+					}
+				})
+				if a := <-first; a.err != nil {
+					t.Errorf("Wait = %v", a.err)
+				}
+			})
+		})
+	}
+}
+
+// When leases end together the waiters for each of them are served in one order, also
+// who keeps nothing free any more.
+func TestLeasesThatEndTogether(t *testing.T) {
+	for _, names := range [][2]string{{"x", "y"}, {"y", "x"}} { // whichever ends first
+		bubble(t, func(t *testing.T, e *Engine, d *disk) {
+			acquire(t, e, "x", "h", 3*time.Second)
+			acquire(t, e, "y", "h", 3*time.Second)
+			r := claim("first", leasehold.Resources(names[0], "z")...)
+			r.TTL = time.Second
+			first := wait(t.Context(), e, r)
+			time.Sleep(2 * time.Second)
+			second := wait(t.Context(), e, claim("second", leasehold.Resources(names[1], "z")...))
+			time.Sleep(1500 * time.Millisecond)
+			if len(first) != 1 || len(second) != 0 {
+				t.Errorf("%d and %d waiters are answered, want the first alone", len(first), len(second))
+			}
+			for _, w := range []<-chan answer{first, second} {
+				select {
+				case a := <-w:
+					if a.err != nil {
+						t.Errorf("Wait = %v", a.err)
+					}
+				case <-time.After(time.Minute):
+					t.Error("a waiter was never answered")
+				}
+			}
+		})
+	}
 }
 
 // A wait for other modes of a lease names who is in its way, not the lease itself.

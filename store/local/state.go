@@ -2,6 +2,7 @@ package local
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,8 +117,8 @@ func (s *state) ready() error {
 // tryAcquire runs the rule on a request that is filled in. Rank is its position; nil:
 // it has none yet.
 func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id leasehold.ID, rank *position) machine.Outcome {
-	if rank == nil && s.queues[r.Resource] != nil {
-		s.serveBefore(now, s.table.row(r.Resource))
+	if rank == nil && s.present.Len() > 0 {
+		s.serveBefore(now, r)
 	}
 	fresh := s.fresh(id)
 	s.checkLimits(now, r.Resource, r.Caller, &fresh)
@@ -131,12 +132,24 @@ func (s *state) tryAcquire(now machine.Instant, r leasehold.AcquireRequest, id l
 	return machine.Acquire(now, r, fresh, conflicts, s.table.known(r.ID), machine.Standard)
 }
 
-// serveBefore gives a lease that has ended to who waits for it before a request that is
-// here sooner than the timer. (Requests for sets yield to all who wait.)
-func (s *state) serveBefore(now machine.Instant, row machine.Row) {
-	if row.State.Locked() && row.Ends <= now.Clock {
-		s.apply(now, machine.Expire(now, row))
+// serveBefore gives what has ended, and what is no longer kept free, to who waits for it
+// before a request that is here sooner than the timer.
+func (s *state) serveBefore(now machine.Instant, r leasehold.AcquireRequest) {
+	var ended machine.Outcome
+	if s.table.due.Len() > 0 && s.table.due.First().row.Ends <= now.Clock {
+		r.Claims = slices.Clone(r.Claims)
+		for i := range r.Claims {
+			r.Claims[i].Mode = leasehold.Exclusive // who waits for a reader's end may exclude this reader
+		}
+		s.overlapping(r, func(ent *entry, _ leasehold.Claim) bool {
+			if ent.due >= 0 && ent.row.Ends <= now.Clock {
+				s.table.lapse(ent)
+				ended.Steps = append(ended.Steps, machine.Expire(now, ent.row).Steps...)
+			}
+			return true
+		})
 	}
+	s.apply(now, ended)
 }
 
 func (s *state) fresh(id leasehold.ID) machine.Fresh {
@@ -185,8 +198,8 @@ func (s *state) apply(now machine.Instant, out machine.Outcome) *batch {
 	if len(out.Steps) > 0 {
 		s.batches.pending.decided++
 	}
-	var freed []leasehold.Claim // of sets, and for them
-	for i := range out.Steps {  // by pointer: a step is long
+	freed := s.lapsed(now)     // of sets, and for them
+	for i := range out.Steps { // by pointer: a step is long
 		freed = s.freed(&out.Steps[i], freed)
 		s.applyStep(now, &out.Steps[i])
 	}

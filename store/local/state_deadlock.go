@@ -21,6 +21,9 @@ type waitGraph struct {
 
 // cycle returns the cycle that the waiter is in, or nil.
 func (g waitGraph) cycle(w *waiter) []leasehold.WaitEdge {
+	if !g.wanted(w.req.Holder) {
+		return nil
+	}
 	first := true
 	return machine.Cycle(w.req.Holder, func(holder string) []leasehold.WaitEdge {
 		if first { // by this waiter, and not by another of its holder
@@ -29,6 +32,49 @@ func (g waitGraph) cycle(w *waiter) []leasehold.WaitEdge {
 		}
 		return g.edgesOf(holder)
 	})
+}
+
+// wanted says whether a waiter in sequence may wait for the holder. If none does, as is
+// most often so, the holder is in no cycle. To search for one where many wait for parts
+// of the same takes the square of their number, under the lock. A holder of very many
+// leases is not worth the look.
+func (g waitGraph) wanted(holder string) (found bool) {
+	looked := 0
+	has := func(ent *entry) bool {
+		looked++
+		found = looked > stepSize || ent.row.State.Locked() && g.waitedFor(ent.row) && g.inSequence(ent.row.Covers(), nil)
+		return !found
+	}
+	g.table.ofHolder(holder, "", has)
+	if g.to == holder && !found {
+		has(g.table.rows[g.moved])
+	}
+	g.present.Ascend(func(p *position) bool {
+		found = found || p.holder == holder && g.inSequence(p.covers(), p)
+		return !found
+	})
+	return found
+}
+
+// inSequence says whether a waiter in sequence behind the position, or anyone if it is
+// nil, may wait for the claims.
+func (g waitGraph) inSequence(claims []leasehold.Claim, p *position) bool {
+	apart := func(q *position) bool {
+		return !q.waiter.req.Sequence || p != nil && !ahead(p, q)
+	}
+	for _, c := range claims {
+		none := true
+		if q := g.queues[c.Pattern]; c.Namespace == "" && q != nil {
+			q.present.Ascend(func(q *position) bool {
+				none = apart(q)
+				return none
+			})
+		}
+		if !none || !g.reserving.Candidates(c, apart) {
+			return true
+		}
+	}
+	return false
 }
 
 // edgesOf returns whom all waiters of a holder wait for.
@@ -62,10 +108,10 @@ func (g waitGraph) edges(w *waiter, edges []leasehold.WaitEdge) []leasehold.Wait
 	}
 	g.eachReservation(g.now, w.req, w.position, func(p *position, c leasehold.Claim) bool {
 		// A holder does not wait for itself because it came twice. One that waits for
-		// the same as this waiter, and for nothing else, adds nobody whom this one does
-		// not wait for.
+		// the same as this waiter adds nobody whom this one does not wait for, if neither
+		// waits for anything else.
 		of := g.sequences[p.holder]
-		same := len(of) == 1 && of[p.waiter] && slices.Equal(p.claims, w.req.Claims)
+		same := len(of) == 1 && of[p.waiter] && len(g.sequences[w.req.Holder]) == 1 && slices.Equal(p.claims, w.req.Claims)
 		if p.holder != w.req.Holder && !same {
 			add(p.holder, c)
 		}
@@ -81,13 +127,15 @@ func (s *state) upgrades(r leasehold.AcquireRequest) bool {
 	return ent != nil && ent.row.Claims != nil && ent.row.State.Locked() && ent.row.Holder == r.Holder
 }
 
-// checkWait returns the cycle that a waiter closes, or nil. Without Sequence it closes
-// none.
+// checkWait returns the cycle that a new wait closes, or nil. That may be by another wait
+// of its holder, if somebody else who waits comes behind the new one. Without Sequence it
+// closes none.
 func (s *state) checkWait(now machine.Instant, w *waiter) []leasehold.WaitEdge {
-	if !w.req.Sequence {
+	g := waitGraph{state: s, now: now}
+	if !w.req.Sequence || !g.wanted(w.req.Holder) {
 		return nil
 	}
-	return waitGraph{state: s, now: now}.cycle(w)
+	return machine.Cycle(w.req.Holder, g.edgesOf)
 }
 
 // checkTransfer refuses a transfer after which the new holder would wait for itself, be
@@ -113,9 +161,7 @@ func (s *state) checkTransfer(now machine.Instant, out machine.Outcome) machine.
 
 // refuseCycles refuses the waits of a holder that a grant to it has closed to a cycle.
 func (s *state) refuseCycles(now machine.Instant, holder string) {
-	for w := range s.sequences[holder] {
-		s.refuseCycle(now, w)
-	}
+	s.refuseLatest(now, slices.Collect(maps.Keys(s.sequences[holder])))
 }
 
 // refuseAllCycles refuses, of the waits in a cycle, the latest.
@@ -124,26 +170,33 @@ func (s *state) refuseAllCycles(now machine.Instant) {
 	for _, of := range s.sequences {
 		all = slices.AppendSeq(all, maps.Keys(of))
 	}
-	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(b.position.order, a.position.order) })
-	for _, w := range all {
+	s.refuseLatest(now, all)
+}
+
+func (s *state) refuseLatest(now machine.Instant, waiters []*waiter) {
+	slices.SortFunc(waiters, func(a, b *waiter) int { return cmp.Compare(b.position.order, a.position.order) })
+	for _, w := range waiters {
 		if w.position.waiter == w { // and was not served meanwhile
 			s.refuseCycle(now, w)
 		}
 	}
 }
 
+// whyDeadlock is in the record of a wait that was refused after it began.
+const whyDeadlock = "deadlock"
+
 // refuseCycle refuses the wait if it is in a cycle.
 func (s *state) refuseCycle(now machine.Instant, w *waiter) {
-	cycle := s.checkWait(now, w)
+	cycle := waitGraph{state: s, now: now}.cycle(w)
 	if cycle == nil {
 		return
 	}
 	p := w.position
 	s.removeWaiter(p, false)
-	w.left = true
+	w.granted = true // or rather refused: if the commit fails it waits on
 	err := s.waitError(now, w, leasehold.ReasonDeadlock, nil)
 	err.Cycle = cycle
-	s.recordFailedWait(now, now, w, "deadlock", cycle)
+	s.recordFailedWait(now, now, w, whyDeadlock, cycle)
 	s.batches.send(w, answer{err: err})
 	s.serveBehind(now, p)
 }

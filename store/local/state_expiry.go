@@ -21,22 +21,27 @@ const (
 // make so many.
 var maxEnded = 100_000
 
-// expire expires one step of the leases past their end. It returns how many ends
-// were written, and whether there are more leases.
+// expire expires one step of the leases past their end, all before any waiter: who is
+// first in line may have waited for several of them. It returns how many ends were
+// written, and whether there are more leases.
 func (s *state) expire(now machine.Instant) (n int, more bool) {
+	var ended machine.Outcome
 	for range stepSize {
-		if s.table.due.Len() == 0 || s.table.due.First().row.Ends > now.Clock {
-			return n, false
+		if more = s.table.due.Len() > 0 && s.table.due.First().row.Ends <= now.Clock; !more {
+			break
 		}
 		ent := s.table.due.First()
 		if s.config.AutoExpire || s.waitedFor(ent.row) {
-			s.apply(now, machine.Expire(now, ent.row))
-			n++
-		} else {
-			s.table.lapse(ent)
+			ended.Steps = append(ended.Steps, machine.Expire(now, ent.row).Steps...)
 		}
+		s.table.lapse(ent)
 	}
-	return n, true
+	n = len(ended.Steps)
+	if n > 0 {
+		s.apply(now, ended)
+		s.batches.pending.decided += n - 1 // each is a decision
+	}
+	return n, more
 }
 
 // waitedFor says whether somebody may wait for the end of the row's lease.

@@ -287,15 +287,22 @@ func (s *state) serveBehind(now machine.Instant, p *position) {
 // lapseReservations ends the reservations whose time is over, and serves those who
 // waited because of them.
 func (s *state) lapseReservations(now machine.Instant) {
-	for s.lapses.Len() > 0 {
-		p := s.lapses.First()
-		if p.reserves > now.Clock {
-			s.nextWake = min(s.nextWake, p.reserves)
-			return
-		}
-		s.lapses.Remove(int(p.lapse))
-		s.serveSets(now, p.claims)
+	if freed := s.lapsed(now); len(freed) > 0 {
+		s.serveSets(now, freed)
 	}
+	if s.lapses.Len() > 0 {
+		s.nextWake = min(s.nextWake, s.lapses.First().reserves)
+	}
+}
+
+// lapsed ends the reservations whose time is over, and returns what they kept free.
+func (s *state) lapsed(now machine.Instant) (freed []leasehold.Claim) {
+	for s.lapses.Len() > 0 && s.lapses.First().reserves <= now.Clock {
+		p := s.lapses.First()
+		s.lapses.Remove(int(p.lapse))
+		freed = append(freed, p.claims...)
+	}
+	return freed
 }
 
 // freed appends what a step frees of sets, or for sets: the claims of the row before

@@ -240,6 +240,10 @@ func (s *state) requeue(now machine.Instant, d delivery) {
 		return
 	}
 	w.granted = false
+	if p := s.keptPosition(w.req); p != nil && p != w.position { // its client has asked again
+		s.supersede(now, w)
+		return
+	}
 	s.addWaiter(now, w.position, w)
 	if w.overdue {
 		s.batches.send(w, answer{err: s.expireWait(now, w)})

@@ -3,6 +3,7 @@ package sets_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -232,8 +233,12 @@ func (d *driver) transfer(l *lease) (want leasehold.Reason, err error) {
 	}
 	d.note("  to %s", to)
 	r := leasehold.TransferRequest{ID: l.id, To: to, Proposed: d.newID(false)}
-	want = d.m.transfer(l, to, r.Proposed)
+	want, graph := d.m.transfer(l, to, r.Proposed)
 	moved, err := d.engine.Transfer(ctx(), r)
+	var refusal *leasehold.Error
+	if want == leasehold.ReasonDeadlock && errors.As(err, &refusal) {
+		d.verifyCycle("the transfer to "+to, to, refusal.Cycle, graph)
+	}
 	if err == nil {
 		if moved.Token <= d.token {
 			d.fail("Transfer answers the token %d after %d", moved.Token, d.token)

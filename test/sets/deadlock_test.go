@@ -22,6 +22,7 @@ func TestDeadlocks(t *testing.T) {
 			"transfer", "transfer", "release", "cancel", "break",
 		}
 		d.pauses = []int{0, 0, 0, 0, 0, 0, 1, 2}
+		d.several = rapid.Bool().Draw(t, "several waits of a holder")
 		for _, holder := range holders {
 			d.sequence[holder] = rapid.IntRange(0, 3).Draw(t, holder+" without sequence") > 0
 		}
@@ -37,14 +38,7 @@ func TestDeadlocks(t *testing.T) {
 // for whom.
 func (d *driver) verifyNoCycle() {
 	d.Helper()
-	waits := map[[2]string]bool{}
-	for _, p := range d.m.places {
-		if p.Sequence && p.present != nil {
-			for _, holder := range d.m.edges(p, nil, "") {
-				waits[[2]string{p.Holder, holder}] = true
-			}
-		}
-	}
+	waits := d.m.graph(nil, "")
 	for _, via := range holders {
 		for _, from := range holders {
 			for _, to := range holders {

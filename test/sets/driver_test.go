@@ -36,8 +36,10 @@ type driver struct {
 
 	deadlocks int // how many were refused
 
-	// sequence says for which holders requests are one sequence of work.
+	// sequence says for which holders requests are one sequence of work; several, that
+	// such a holder may wait for several things all the same.
 	sequence map[string]bool
+	several  bool
 
 	draw *rapid.T // nil: the test says what happens
 }
@@ -97,11 +99,10 @@ func (d *driver) sleep(seconds int) {
 	d.verifyReads()
 }
 
-// start sends a request that may wait, and compares the answer if there is one. A
-// holder in sequence waits for one thing at a time.
+// start sends a request that may wait, and compares the answer if there is one.
 func (d *driver) start(r leasehold.AcquireRequest, wait bool) *call {
 	r.Sequence = d.sequence[r.Holder]
-	wait = wait && !(r.Sequence && d.waits(r.Holder, r.ID))
+	wait = wait && !(r.Sequence && !d.several && d.waits(r.Holder, r.ID))
 	d.note("%s", describe(r, wait))
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &call{AcquireRequest: r, cancel: cancel, answered: make(chan struct{})}
@@ -263,7 +264,10 @@ func (d *driver) verifyRefusal(c *call) {
 		d.verifyReserved(c, e)
 	case e.Reason == leasehold.ReasonDeadlock && w.reason == e.Reason:
 		d.deadlocks++
-		d.verifyCycle(c, e.Cycle)
+		d.verifyCycle(describe(c.AcquireRequest, true), c.Holder, e.Cycle, w.graph)
+		if first := e.Cycle[0].Claim; !d.several && !slices.Contains(covers(c.Resource, c.Claims), first) {
+			d.fail("%s = the cycle %v, which does not start with the request", describe(c.AcquireRequest, true), e.Cycle)
+		}
 	case e.Reason != w.reason:
 		d.fail("%s = %v, want %s", describe(c.AcquireRequest, true), c.err, w.reason)
 	}
@@ -326,21 +330,21 @@ func (d *driver) verifyOverlap(c *call, got *leasehold.Overlap, claims, held []l
 	}
 }
 
-// verifyCycle expects a closed chain that starts with the request.
-func (d *driver) verifyCycle(c *call, cycle []leasehold.WaitEdge) {
+// verifyCycle expects a closed chain from the holder over others, who all wait so.
+func (d *driver) verifyCycle(what, holder string, cycle []leasehold.WaitEdge, graph waitGraph) {
 	d.Helper()
-	at := c.Holder
+	at := holder
 	for i, edge := range cycle {
-		if edge.Holder != at || edge.HeldBy == c.Holder != (i == len(cycle)-1) {
-			d.fail("%s = the cycle %v, which does not go from %s back to it", describe(c.AcquireRequest, true), cycle, c.Holder)
+		if edge.Holder != at || edge.HeldBy == holder != (i == len(cycle)-1) {
+			d.fail("%s = the cycle %v, which does not go from %s back to it", what, cycle, holder)
 		}
-		if i == 0 && !slices.Contains(covers(c.Resource, c.Claims), edge.Claim) {
-			d.fail("%s = the cycle %v, which does not start with the request", describe(c.AcquireRequest, true), cycle)
+		if !graph[[2]string{edge.Holder, edge.HeldBy}] {
+			d.fail("%s = the cycle %v, but %s does not wait for %s", what, cycle, edge.Holder, edge.HeldBy)
 		}
 		at = edge.HeldBy
 	}
-	if at != c.Holder || len(cycle) == 0 {
-		d.fail("%s = the cycle %v, want one back to %s", describe(c.AcquireRequest, true), cycle, c.Holder)
+	if at != holder || len(cycle) == 0 {
+		d.fail("%s = the cycle %v, want one back to %s", what, cycle, holder)
 	}
 }
 

@@ -73,8 +73,9 @@ type answer struct {
 	notes  []leasehold.Note
 	reason leasehold.Reason
 
-	blockers []*lease // that may be named as the one in the way
-	kept     []*place // reservations that may be named
+	blockers []*lease  // that may be named as the one in the way
+	kept     []*place  // reservations that may be named
+	graph    waitGraph // of which a cycle is
 }
 
 func (a *answer) refuse(reason leasehold.Reason) *answer {
@@ -271,15 +272,21 @@ func (m *model) wait(r leasehold.AcquireRequest) *answer {
 	r.Priority = p.Priority
 	p.AcquireRequest = r
 	p.present, p.deadline = &answer{}, m.now+r.Timeout
-	if m.cycle(p, nil, "") {
-		m.drop(p)
-		return p.present.refuse(leasehold.ReasonDeadlock)
+	if p.Sequence && slices.ContainsFunc(m.places, func(q *place) bool { return q.Holder == p.Holder && m.cycle(q, nil, "") }) {
+		m.refuseCycle(p)
 	}
 	return p.present
 }
 
-// serve grants to waiters, in their order, until there is none that can be decided.
+// serve grants to waiters, in their order, until there is none that can be decided. First
+// those are refused whose id is spent: they wait for nobody any more.
 func (m *model) serve() {
+	for _, p := range slices.Clone(m.places) {
+		if how, spent := m.ended[p.ID]; spent && !p.ID.IsZero() && p.present != nil && m.find(p.ID) == nil {
+			m.drop(p)
+			p.present.refuse(how.reason)
+		}
+	}
 	for m.serveOne() {
 	}
 }
@@ -332,14 +339,15 @@ func (m *model) release(l *lease, text string) {
 	m.serve()
 }
 
-// transfer moves a lease, unless its new holder would then wait for itself.
-func (m *model) transfer(l *lease, to string, id leasehold.ID) leasehold.Reason {
+// transfer moves a lease, unless its new holder would then wait for itself: by the graph
+// that it answers.
+func (m *model) transfer(l *lease, to string, id leasehold.ID) (leasehold.Reason, waitGraph) {
 	if l.breaking {
-		return leasehold.ReasonBreaking
+		return leasehold.ReasonBreaking, nil
 	}
 	for _, p := range m.places {
 		if p.Holder == to && m.cycle(p, l, to) {
-			return leasehold.ReasonDeadlock
+			return leasehold.ReasonDeadlock, m.graph(l, to)
 		}
 	}
 	delete(m.ended, l.former) // only the last one is remembered
@@ -347,7 +355,7 @@ func (m *model) transfer(l *lease, to string, id leasehold.ID) leasehold.Reason 
 	m.ended[l.id] = ending{l.resource, leasehold.ReasonReleased}
 	l.holder, l.id, l.notes = to, id, nil
 	m.serve()
-	return ""
+	return "", nil
 }
 
 // breakLeases ends leases after the period.
@@ -458,7 +466,8 @@ func (m *model) cycle(from *place, moved *lease, to string) bool {
 
 // edges are the holders whom the waiter waits for: of leases in its way, and of
 // reservations ahead of it. Its holder's own reservation is none: that holder came
-// twice.
+// twice. Nor is the place before it in the queue of a name: that becomes an edge when it
+// is granted.
 func (m *model) edges(p *place, moved *lease, to string) (holders []string) {
 	for _, l := range m.blockers(p.AcquireRequest) {
 		if l == moved {
@@ -468,19 +477,41 @@ func (m *model) edges(p *place, moved *lease, to string) (holders []string) {
 		}
 	}
 	for _, r := range m.reservations(p.AcquireRequest, p.Priority, p.order) {
-		if r.Holder != p.Holder {
+		if r.Holder != p.Holder && (r.Claims != nil || p.Claims != nil) {
 			holders = append(holders, r.Holder)
 		}
 	}
 	return holders
 }
 
-// refuseCycles refuses the waits of a holder that a grant to it made endless.
+// refuseCycles refuses the waits of a holder that a grant to it made endless, the latest
+// first.
 func (m *model) refuseCycles(holder string) {
-	for _, p := range slices.Clone(m.places) {
+	for _, p := range slices.SortedFunc(slices.Values(m.places), func(a, b *place) int { return cmp.Compare(b.order, a.order) }) {
 		if p.Holder == holder && p.present != nil && m.cycle(p, nil, "") {
-			m.drop(p)
-			p.present.refuse(leasehold.ReasonDeadlock)
+			m.refuseCycle(p)
 		}
 	}
+}
+
+func (m *model) refuseCycle(p *place) {
+	p.present.graph = m.graph(nil, "")
+	m.drop(p)
+	p.present.refuse(leasehold.ReasonDeadlock)
+}
+
+// waitGraph has who waits for whom.
+type waitGraph map[[2]string]bool
+
+// graph is of the holders whose requests are one sequence.
+func (m *model) graph(moved *lease, to string) waitGraph {
+	g := waitGraph{}
+	for _, p := range m.places {
+		if p.Sequence && p.present != nil {
+			for _, holder := range m.edges(p, moved, to) {
+				g[[2]string{p.Holder, holder}] = true
+			}
+		}
+	}
+	return g
 }

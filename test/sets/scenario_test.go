@@ -188,6 +188,28 @@ func TestGrantClosesCycle(t *testing.T) {
 	})
 }
 
+// TestSecondWaitClosesCycle: a holder that waits for one who then comes behind its second
+// wait would wait for itself, by the first.
+func TestSecondWaitClosesCycle(t *testing.T) {
+	scenario(t, "all", func(d *driver) {
+		d.several = true
+		d.acquirePlain("ann", "a")
+		held := d.acquirePlain("dan", "c")
+		first, ann := d.waitPlain("bob", "a"), d.waitPlain("ann", "c")
+		urgent := leasehold.AcquireRequest{Holder: "bob", Claims: []leasehold.Claim{c}, ID: d.nextID(), Priority: 1}
+		refused := d.claim(urgent, true)
+		d.expect(map[*call]string{first: "waits", ann: "waits", refused: "deadlock"})
+		want := []leasehold.WaitEdge{{Holder: "bob", Claim: a, HeldBy: "ann"}, {Holder: "ann", Claim: c, HeldBy: "bob"}}
+		if diff := cmp.Diff(want, refused.err.(*leasehold.Error).Cycle); diff != "" {
+			d.fail("the cycle (-want +got):\n%s", diff)
+		}
+		urgent.ID, urgent.Priority = d.nextID(), -1 // behind ann
+		behind := d.claim(urgent, true)
+		d.release(held)
+		d.expect(map[*call]string{first: "waits", ann: "granted", behind: "waits"})
+	})
+}
+
 // TestTransferClosesCycle: a lease cannot be given to a holder that waits for who waits
 // for it.
 func TestTransferClosesCycle(t *testing.T) {
