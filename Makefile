@@ -108,6 +108,10 @@ observe: deps-observability binary ## start Prometheus beside a server under loa
 bench: ## run the benchmarks (BENCH_TIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCH_TIME) -timeout 60m $(PACKAGES)
 
+.PHONY: bench-before
+bench-before: ## measure beside an older commit, in turns (BEFORE=COMMIT BENCH=Pairs ROUNDS=11)
+	@GO=$(GO) scripts/bench-before "$(BEFORE)" $(BENCH) $(ROUNDS)
+
 .PHONY: bench-peers
 bench-peers: binary ## measure beside etcd, on this machine (Debian's etcd-server is installed if missing)
 	@scripts/deps etcd-server

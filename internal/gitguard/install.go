@@ -50,7 +50,15 @@ func (g Git) Hooks(ctx context.Context) ([]Hook, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%w: core.hooksPath is %s, which is no folder; unset it, or name one", ErrNoHooks, dir)
 	}
-	hooks := make([]Hook, len(Names))
+	// Not while another guard is half-way there. Without the folder there is none.
+	if unlock, err := fsutil.LockDir(dir); err == nil {
+		defer unlock()
+	}
+	return readHooks(dir)
+}
+
+func readHooks(dir string) (hooks []Hook, err error) {
+	hooks = make([]Hook, len(Names))
 	for i, name := range Names {
 		if hooks[i], err = readHook(filepath.Join(dir, name)); err != nil {
 			return nil, err
@@ -106,7 +114,11 @@ type Change struct {
 // again changes nothing, or brings the options up to date. With dry it only says what
 // it would change. Either both hooks are changed or none.
 func (g Git) Install(ctx context.Context, o Options, dry bool) ([]Change, error) {
-	hooks, changes, err := g.planInstall(ctx, o)
+	hooks, err := g.Hooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := planInstall(hooks, o)
 	if err != nil || dry || len(changes) == 0 {
 		return changes, err
 	}
@@ -120,7 +132,10 @@ func (g Git) Install(ctx context.Context, o Options, dry bool) ([]Change, error)
 		return nil, err
 	}
 	defer unlock()
-	if hooks, changes, err = g.planInstall(ctx, o); err != nil {
+	if hooks, err = readHooks(dir); err != nil {
+		return nil, err
+	}
+	if changes, err = planInstall(hooks, o); err != nil {
 		return nil, err
 	}
 	for i, h := range hooks {
@@ -134,21 +149,18 @@ func (g Git) Install(ctx context.Context, o Options, dry bool) ([]Change, error)
 	return changes, nil
 }
 
-// planInstall reads the hooks and says what Install would do.
-func (g Git) planInstall(ctx context.Context, o Options) (hooks []Hook, changes []Change, err error) {
-	if hooks, err = g.Hooks(ctx); err != nil {
-		return nil, nil, err
-	}
+// planInstall says what Install would do.
+func planInstall(hooks []Hook, o Options) (changes []Change, err error) {
 	for _, h := range hooks {
 		change, err := h.planInstall(o)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if change != nil {
 			changes = append(changes, *change)
 		}
 	}
-	return hooks, changes, nil
+	return changes, nil
 }
 
 // planInstall says what Install would do; nil: nothing.
@@ -226,16 +238,24 @@ func (h Hook) undo() error {
 // touched: their bytes and their mode are what they were. It refuses, and changes
 // nothing, where a hook is not as the guard has left it.
 func (g Git) Uninstall(ctx context.Context, dry bool) ([]Change, error) {
-	hooks, changes, err := g.planUninstall(ctx)
+	hooks, err := g.Hooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := planUninstall(hooks)
 	if err != nil || dry || len(changes) == 0 {
 		return changes, err
 	}
-	unlock, err := fsutil.LockDir(filepath.Dir(hooks[0].Path))
+	dir := filepath.Dir(hooks[0].Path)
+	unlock, err := fsutil.LockDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if hooks, changes, err = g.planUninstall(ctx); err != nil {
+	if hooks, err = readHooks(dir); err != nil {
+		return nil, err
+	}
+	if changes, err = planUninstall(hooks); err != nil {
 		return nil, err
 	}
 	for _, h := range hooks {
@@ -254,18 +274,15 @@ func (g Git) Uninstall(ctx context.Context, dry bool) ([]Change, error) {
 	return changes, nil
 }
 
-// planUninstall reads the hooks and says what Uninstall would do.
-func (g Git) planUninstall(ctx context.Context) (hooks []Hook, changes []Change, err error) {
-	if hooks, err = g.Hooks(ctx); err != nil {
-		return nil, nil, err
-	}
+// planUninstall says what Uninstall would do.
+func planUninstall(hooks []Hook) (changes []Change, err error) {
 	for _, h := range hooks {
 		switch {
 		case h.Status == Replaced:
-			return nil, nil, fmt.Errorf("%w: %s is not the guard's hook any more, and the hook from before is in %s. Decide which shall stay: "+
+			return nil, fmt.Errorf("%w: %s is not the guard's hook any more, and the hook from before is in %s. Decide which shall stay: "+
 				"rename or delete the other", ErrChanged, h.Path, h.Kept)
 		case h.Status == Edited:
-			return nil, nil, fmt.Errorf("%w: %s is the guard's hook, but was edited: save what you need of it, delete it, and rename %s to %s if it is there",
+			return nil, fmt.Errorf("%w: %s is the guard's hook, but was edited: save what you need of it, delete it, and rename %s to %s if it is there",
 				ErrChanged, h.Path, h.Name+KeptSuffix, h.Name)
 		case h.Status == Absent:
 		case h.Kept != "":
@@ -274,5 +291,5 @@ func (g Git) planUninstall(ctx context.Context) (hooks []Hook, changes []Change,
 			changes = append(changes, Change{h.Path, "removed"})
 		}
 	}
-	return hooks, changes, nil
+	return changes, nil
 }
