@@ -10,7 +10,11 @@ func Release(now Instant, r leasehold.ReleaseRequest, row Row, p Policy) Outcome
 	}
 	switch o.Row.State {
 	case leasehold.StateActive, leasehold.StateBreaking:
-		return keepNote(endLease(now, o, leasehold.StateReleased, leasehold.KindReleased, r.Why), r.Note)
+		o = endLease(now, o, leasehold.StateReleased, leasehold.KindReleased, r.Why)
+		if r.Note != "" {
+			o.keepNote(r.Note)
+		}
+		return o
 	case leasehold.StateExpired, leasehold.StateBroken:
 		if p.ReleaseEnded {
 			return endLease(now, o, leasehold.StateReleased, leasehold.KindReleased, r.Why)
@@ -30,23 +34,19 @@ func ForceRelease(now Instant, row Row, why string) Outcome {
 
 // keepNote keeps a note for the next holder in the row of a lease that ends, and what
 // it covered: another set may overlap with it.
-func keepNote(o Outcome, text string) Outcome {
-	if text != "" {
-		kept := &o.Steps[len(o.Steps)-1].Row
-		kept.Notes = []leasehold.Note{{From: kept.Holder, Text: text}}
-		kept.Claims = o.Row.Claims
-	}
-	return o
+func (o *Outcome) keepNote(text string) {
+	kept := &o.Steps[len(o.Steps)-1].Row
+	kept.Notes = []leasehold.Note{{From: kept.Holder, Text: text}}
+	kept.Claims = o.Row.Claims
 }
 
 // endLease ends the lease now, and keeps an earlier end. The answer still has
 // metadata, claims and notes, the row that is kept has none.
 func endLease(now Instant, o Outcome, state leasehold.State, kind leasehold.Kind, why string) Outcome {
-	next, last := o.Row, o.Row
-	next.State = state
-	next.Ends = min(now.Clock, next.Ends)
-	next.Metadata, next.Claims, next.Notes = nil, nil, nil
-	o = o.step(next, kind, why)
-	o.Row.Metadata, o.Row.Claims, o.Row.Notes = last.Metadata, last.Claims, last.Notes
+	before := o.Row.State
+	o.Row.State, o.Row.Ends = state, min(now.Clock, o.Row.Ends)
+	o.Steps = append(o.Steps, Step{Row: o.Row, Before: before, Kind: kind, Why: why})
+	kept := &o.Steps[len(o.Steps)-1].Row
+	kept.Metadata, kept.Claims, kept.Notes = nil, nil, nil
 	return o
 }

@@ -97,8 +97,8 @@ func (r Row) At(now Instant) Row {
 // Remaining returns how long the lease still has: Infinite without an end,
 // zero once it has ended.
 func (r Row) Remaining(now Instant) time.Duration {
-	switch r = r.At(now); {
-	case !r.State.Locked():
+	switch {
+	case now.Clock >= r.Ends, !r.State.Locked():
 		return 0
 	case r.Ends == Never:
 		return leasehold.Infinite
