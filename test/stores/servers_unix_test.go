@@ -93,9 +93,10 @@ func checkWakes(t *testing.T, service *service, tap *tap) {
 		}
 	}
 	slices.Sort(took)
-	t.Logf("woken after %v in the middle, %v at most; %d so late that it may have been a look", took[len(took)/2], took[len(took)-1], late)
-	if took[0] > 100*time.Millisecond {
-		t.Errorf("no waiter was woken sooner than after %v, want some within 100 ms", took[0])
+	middle := took[len(took)/2]
+	t.Logf("woken after %v in the middle, %v at most; %d so late that it may have been a look", middle, took[len(took)-1], late)
+	if middle > 100*time.Millisecond { // the slowest depends on what else the machine does
+		t.Errorf("waiters were woken after %v in the middle, want 100 ms at most", middle)
 	}
 	if 2*late > len(took) { // not any: a busy machine may be slower than a look
 		t.Errorf("%d of %d waiters were woken no sooner than by their own look, want them woken by a release on another server", late, len(took))
