@@ -256,13 +256,16 @@ func every(t *testing.T, s *Store, l leasehold.Lease) map[string]func() error {
 	}
 }
 
+// bothWays are databases that write by a transaction, and by a single statement.
+var bothWays = map[string]func() (DB, *memoryDB){
+	"step": func() (DB, *memoryDB) { d := newMemoryDB(); return d, d },
+	"swap": func() (DB, *memoryDB) { d := newSwappingDB(); return d, d.memoryDB },
+}
+
 // A renewal whose commit takes until after the old end is undone: others may have
 // seen the lease as expired.
 func TestRenewedTooLate(t *testing.T) {
-	for name, open := range map[string]func() (DB, *memoryDB){
-		"step": func() (DB, *memoryDB) { d := newMemoryDB(); return d, d },
-		"swap": func() (DB, *memoryDB) { d := newSwappingDB(); return d, d.memoryDB },
-	} {
+	for name, open := range bothWays {
 		synctest.Test(t, func(t *testing.T) {
 			db, d := open()
 			s := quiet(t, db, time.Hour)
@@ -290,10 +293,7 @@ func TestRenewedTooLate(t *testing.T) {
 // A renewal that waits, for a connection or a lock, and is written before the old end is
 // no late one.
 func TestRenewedInTimeAfterAWait(t *testing.T) {
-	for name, open := range map[string]func() (DB, *memoryDB){
-		"step": func() (DB, *memoryDB) { d := newMemoryDB(); return d, d },
-		"swap": func() (DB, *memoryDB) { d := newSwappingDB(); return d, d.memoryDB },
-	} {
+	for name, open := range bothWays {
 		synctest.Test(t, func(t *testing.T) {
 			db, d := open()
 			s := quiet(t, db, time.Hour)
